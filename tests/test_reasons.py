@@ -253,7 +253,7 @@ ALLOWED = {
     ("lenses/profiles/lens.py", "kinds.NAMES[Kind(one.benchmark)].partition(' (')"),
     ("lenses/profiles/study.py", "re.sub('[^A-Za-z0-9._-]+', '-', profile.name)"),
     ("paper/article.py", "MAIN.replace('TITLE', escape(title or judgement.study.question))"),
-    ("paper/article.py", "said.replace(name, f'{name}~\\\\cite{{{key}}}', 1)"),
+    ("paper/article.py", "text.replace(name, f'{name}~\\\\cite{{{key}}}', 1)"),
     ("paper/latex.py", "HEADER.replace(' and', ', \\\\usepackage{graphicx} and')"),
     ("report/figures.py", "'subtitle' not in title"),
     ("report/figures.py", "_vega(_sized(mine, '', each)).replace('clip', f'part{number}-clip')"),

@@ -17,6 +17,7 @@ from paribus.screen.course import (
     LATER,
     SHARES,
     Row,
+    Rules,
     chance,
     detectable,
     looks,
@@ -26,7 +27,7 @@ from validation.screens import Fleet, launches
 
 MARGIN = -math.log1p(-0.04)
 SMALL = st.floats(-0.05, 0.05, allow_nan=False)
-HOW = (ROUNDS, LATER, BELOW, 0.0)
+RULES = Rules(ROUNDS, LATER, BELOW, 0.0)
 
 
 def taken(rows: list[Row], units: Sequence[str], seed: int, families: float = 1.0) -> Nodes:
@@ -186,7 +187,7 @@ def test_what_would_have_been_named_is_named_so_often(
     rows: list[Row] = [
         dict(zip(units, map(float, launches(fleet, rng, n)), strict=True)) for n in (1, 2, 3)
     ]
-    found = detectable(scatter(rows, units), MARGIN, 1, 1, HOW)
+    found = detectable(scatter(rows, units), MARGIN, 1, 1, RULES)
     assert found is not None
     assert least <= found <= most
     hits = 0
@@ -227,7 +228,7 @@ def test_noise_that_hides_everything_is_said() -> None:
         {f"n{i}": float(value) for i, value in enumerate(rng.normal(0, 2.0, 30))} for _ in range(3)
     ]
     units = tuple(f"n{i}" for i in range(30))
-    assert detectable(scatter(rows, units), MARGIN, 1, 1, HOW) is None
+    assert detectable(scatter(rows, units), MARGIN, 1, 1, RULES) is None
 
 
 def test_two_units_have_no_median_to_be_compared_with() -> None:

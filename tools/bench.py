@@ -340,7 +340,7 @@ def report_cost() -> list[tuple[str, str, str]]:
             for times, known in ((last, evidence), (whole, None)):
                 with Store(directory) as store:
                     begin = time.perf_counter()
-                    conclude_and_write(frozen, store, (), known)
+                    conclude_and_write(frozen, store, known)
                     times.append(time.perf_counter() - begin)
     return [
         ("last launch to report, 60 x 10 x 20", f"{statistics.median(last):.2f} s", "bound: 1.5 s"),

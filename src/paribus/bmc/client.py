@@ -2,7 +2,8 @@
 
 Libraries send a PATCH again after a time-out, and again without If-Match after a 412 (measured:
 docs/topology.md). A switch must know what it has sent: here a write is sent once, whatever
-comes back, and reads alone are tried again.
+comes back, and reads alone are tried again. In go an `Access` and a password, out come
+resources as JSON tables.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_BYTES = 4 << 20
 
 _TRIES = 4
 _LONGEST_WAIT_S = 30.0
-_TOKEN = 4096
+_LONGEST_TOKEN = 4096
 _SESSIONS = "/redfish/v1/SessionService/Sessions"
 
 
@@ -49,7 +50,7 @@ class Distrusted(BmcError):  # noqa: N818 -- as above
 
 
 class Refused(BmcError):  # noqa: N818 -- as above
-    """The BMC refused: `status` of HTTP."""
+    """The BMC refused the request; `status` is that of HTTP."""
 
     status = 0
 
@@ -64,6 +65,8 @@ class Resource:
 
 @dataclass(slots=True)
 class _Answer:
+    """An answer of HTTP; `table` is its JSON object, empty without one."""
+
     status: int
     headers: http.client.HTTPMessage
     table: dict[str, Any] = field(default_factory=dict)
@@ -96,9 +99,10 @@ def connect(access: Access) -> http.client.HTTPConnection:
 
 
 class Client:
-    """A connection to one BMC. Use as a context manager: it logs in, and out on every way.
+    """A connection to one BMC. Use as a context manager: it logs in, and always out again.
 
-    Each method raises BmcError: NoAnswer, Distrusted or Refused.
+    `session` is the path of the Redfish session that was opened, "" for none. Each method raises
+    BmcError: NoAnswer, Distrusted or Refused.
     """
 
     def __init__(
@@ -171,7 +175,10 @@ class Client:
         return ""
 
     def follow(self, monitor: str, deadline: float) -> str:
-        """Return the state in which a task ends; "" where it has not by `deadline` (monotonic)."""
+        """Return the state in which a task ends, "" where it has not by `deadline`.
+
+        `monitor` is the path that `write` returned, `deadline` a time of time.monotonic().
+        """
         while True:
             answer = self._send("GET", monitor)
             self._check(answer, "GET", monitor)
@@ -183,16 +190,17 @@ class Client:
             time.sleep(min(max(_wait_of(answer), 0.02), max(0.0, deadline - time.monotonic())))
 
     def _log_in(self) -> None:
+        """Open a session and keep its token; basic authentication needs none."""
         self._token = self.session = ""
         if self.access.login == "basic":
             return
-        asked = {"UserName": self.access.user, "Password": self._password}
-        answer = self._send("POST", _SESSIONS, asked)
+        login = {"UserName": self.access.user, "Password": self._password}
+        answer = self._send("POST", _SESSIONS, login)
         if answer.status in (400, 401, 403):
             raise self._refused(answer, f"does not let {self.access.user} in", _SESSIONS)
         self._check(answer, "POST", _SESSIONS)
         token = answer.headers.get("X-Auth-Token") or ""
-        if not 0 < len(token) <= _TOKEN or not (token.isascii() and token.isprintable()):
+        if not 0 < len(token) <= _LONGEST_TOKEN or not (token.isascii() and token.isprintable()):
             raise self._strange("it opened a session without a usable X-Auth-Token", _SESSIONS)
         self._token = token
         self.session = self._local(answer.headers.get("Location") or "")
@@ -204,7 +212,10 @@ class Client:
         table: dict[str, Any] | None = None,
         more: dict[str, str] | None = None,
     ) -> _Answer:
-        """Send one request and return its answer, whatever its status is."""
+        """Send one request, with the headers `more`, and return its answer of whatever status.
+
+        Raises NoAnswer where it does not come whole within the time, Distrusted as `_read`.
+        """
         body = None if table is None else json.dumps(table).encode()
         headers = {"Accept": "application/json", "OData-Version": "4.0", **(more or {})}
         if body is not None:
@@ -231,6 +242,7 @@ class Client:
             late.cancel()
 
     def _read(self, answer: http.client.HTTPResponse, method: str, path: str) -> _Answer:
+        """Return an answer with its JSON; raises Distrusted for one that no BMC may give."""
         data = answer.read(MOST_BYTES + 1)
         found = _Answer(answer.status, answer.headers)
         if answer.will_close or len(data) > MOST_BYTES:
@@ -262,18 +274,21 @@ class Client:
         return found
 
     def _check(self, answer: _Answer, method: str, path: str) -> None:
+        """Raise Refused for a status of 400 or more."""
         if answer.status >= 400:
             raise self._refused(answer, f"{method} gives {answer.status}", path)
 
     def _refused(self, answer: _Answer, what: str, path: str) -> Refused:
-        said = _said(answer.table)
+        """Return the error for a refusal: `what`, with the BMC's message, without secrets."""
+        message = _message(answer.table)
         for secret in (self._password, self._token):
-            said = said.replace(secret, "[secret]") if secret else said
-        refused = Refused(f"{what}{': ' + said if said else ''}", place=self._place("", path))
+            message = message.replace(secret, "[secret]") if secret else message
+        refused = Refused(f"{what}{': ' + message if message else ''}", place=self._place("", path))
         refused.status = answer.status
         return refused
 
     def _strange(self, what: str, path: str) -> Distrusted:
+        """Return the error for an answer that no BMC may give."""
         return Distrusted(
             f"the BMC gave {what}; it is not trusted",
             place=self._place("", path),
@@ -284,10 +299,10 @@ class Client:
         return f"{self.access.place} {method} {path}".replace("  ", " ")
 
     def _local(self, place: str) -> str:
-        """Return the path of `place`, which must be one of this BMC."""
+        """Return the path of the URL `place`, which must be one of this BMC."""
         parts = urlsplit(place)
-        own = ("", self.access.host, self.access.place)
-        if parts.netloc not in own or not parts.path.startswith("/redfish/v1/"):
+        here = ("", self.access.host, self.access.place)
+        if parts.netloc not in here or not parts.path.startswith("/redfish/v1/"):
             raise self._strange(f"{printable(place[:80])!r} as a place of its own", "")
         return parts.path
 
@@ -307,6 +322,7 @@ _UNDER_WAY = {"New", "Starting", "Running", "Suspended", "Pending", "Stopping", 
 
 
 def _context(access: Access) -> ssl.SSLContext:
+    """Return how TLS checks the certificate; a pinned one is compared after the handshake."""
     try:
         context = ssl.create_default_context(cafile=access.ca or None)
     except (OSError, ssl.SSLError) as error:
@@ -328,6 +344,7 @@ def _cut(sock: socket.socket) -> None:
 
 
 def _why(error: BaseException) -> str:
+    """Return the cause of a failed connection in a few words."""
     if isinstance(error, TimeoutError):
         return "time-out"
     if isinstance(error, http.client.IncompleteRead):
@@ -337,12 +354,13 @@ def _why(error: BaseException) -> str:
 
 
 def _wait_of(answer: _Answer) -> float:
+    """Return the seconds to wait that an answer asks for (Retry-After), 1 without a number."""
     text = answer.headers.get("Retry-After") or "1"
     return min(float(text), _LONGEST_WAIT_S) if text.isdecimal() and len(text) < 9 else 1.0
 
 
-def _said(table: dict[str, Any]) -> str:
-    """Return what an error of Redfish says (DSP0266, 8.6)."""
+def _message(table: dict[str, Any]) -> str:
+    """Return the message of a Redfish error (DSP0266, 8.6), "" without one."""
     error = table.get("error")
     notes = error.get("@Message.ExtendedInfo") if isinstance(error, dict) else None
     first = notes[0] if isinstance(notes, list) and notes else error

@@ -1,7 +1,12 @@
-"""What a switch is about to do and has done, on disk before it goes on.
+"""The journal of a switch: what it is about to do and has done, on disk before it goes on.
 
 One file for each BMC, of JSON lines. Whoever finds a line `sent` for a write never sends that write
-again: the state of the BMC says whether it took effect.
+again: the state of the BMC says whether it took effect. A switch leaves, for example,
+
+    {"what": "begin", "host": .., "profile": .., "shape": .., "before": .., "writes": [..], ..}
+    {"what": "way", "way": "forth"}                  "forth" to the profile, "back" to undo it
+    {"what": "sent", "way": "forth", "number": 0}    then "ended" with `how` it ended
+    {"what": "end", "how": "switched"}
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from paribus.border import home
 from paribus.core import UserError
 
 Line = dict[str, Any]
+"""One line of the journal."""
 
 
 def place_of(access: Access) -> Path:
@@ -29,7 +35,8 @@ def place_of(access: Access) -> Path:
 class Journal:
     """The journal of one BMC, locked: one switch at a time. Use as a context manager.
 
-    Raises UserError where another process holds it, and where it is damaged.
+    `lines` are those of the last switch. Raises UserError where another process holds the file,
+    and where it is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -116,6 +123,7 @@ class Journal:
 
 
 def _sync(directory: Path) -> None:
+    """Put a directory, with the name of a new file in it, on the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,6 +1,16 @@
 """A profile file: how a BMC is reached, and by which steps each topology of a server is made.
 
 It is data. What no standard says, such as the raw bytes of an IPMI command, comes from the site.
+In goes TOML, out comes a `ProfileFile`. In short (docs/topology.md has all keys):
+
+    [bmc]
+    address  = "bmc1.example:443"
+    user     = "paribus"
+    password = { file = "bmc1.password" }
+    ca       = "bmc-ca.pem"
+    [profiles.cascade]
+    shape = "Cascade"
+    steps = [{ name = "BIOS", do = "bios", path = "..", attribute = "..", value = ".." }]
 """
 
 from __future__ import annotations
@@ -18,6 +28,7 @@ from paribus.core import UserError, typed
 from paribus.launch.local import capture
 
 Kind = Literal["zone", "patch", "bios", "action", "ipmi", "command", "person"]
+"""What a step is: `do` of the file."""
 
 SHAPES = ("Balance", "Common", "Cascade", "direct", "one switch", "mixed", "NVSwitch")
 
@@ -45,9 +56,10 @@ _RAW = re.compile(r"0x[0-9a-fA-F]{2}(?: 0x[0-9a-fA-F]{2}){1,63}")
 class Access:
     """Address, user, where the password comes from, and what proves that this is the BMC.
 
-    One of `ca`, a file of PEM certificates, and `fingerprint`, 64 hex digits of SHA-256 of its
-    certificate, is given. `serial` is the SerialNumber of the system that it must show.
-    `ipmi_cipher` is the cipher suite of IPMI: 17, or 3 for old BMCs.
+    `password` is its source: "file", "env" or "askpass", and the name of that. One of `ca`, a file
+    of PEM certificates, and `fingerprint`, 64 hex digits of SHA-256 of its certificate, is given.
+    `system` is the path of the server in Redfish, `serial` the SerialNumber that it must show.
+    `timeout_s` is for one answer. `ipmi_cipher` is the cipher suite of IPMI: 17, or 3 for old BMCs.
     """
 
     host: str
@@ -71,7 +83,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a profile: what `kind` it is, and its keys as the file has them, checked."""
+    """One step of a profile: its `kind`, and its keys as the file has them, checked."""
 
     name: str
     kind: Kind
@@ -119,7 +131,7 @@ class ProfileFile:
 
 
 def read_profiles(path: Path) -> ProfileFile:
-    """Return what a profile file says; raises UserError with all that is wrong in it."""
+    """Return the contents of a profile file; raises UserError with all that is wrong in it."""
     problems: list[UserError] = []
     place = Place(str(path), "", _toml(path), problems)
     place.only(("bmc", "host", "profiles"))
@@ -155,6 +167,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _profile(place: Place, name: str) -> Profile:
+    """Return the profile of a table [profiles.NAME]; notes or raises errors as Place does."""
     place.only(("shape", "power", "stop", "steps"))
     steps = place.need("steps", fields.items, 'steps = [{ name = "..", do = "zone", .. }]')
     if not 0 < len(steps) <= 64:
@@ -172,6 +185,7 @@ def _profile(place: Place, name: str) -> Profile:
 
 
 def _step(place: Place) -> Step:
+    """Return one step of `steps`; notes or raises errors as Place does."""
     kind = place.need("do", fields.one_of(*_KEYS), 'do = "zone"')
     place.only(("name", "do", *_KEYS[kind]))
     keys: dict[str, Any] = {}
@@ -234,8 +248,8 @@ def read_access(place: Place) -> Access:
     if not found or int(found[2] or 443) > 65_535:
         place.refuse("address", address, "is no HOST or HOST:PORT", 'such as "bmc1.example:443"')
     ca = place.read("ca", fields.text, "")
-    print_ = place.read("fingerprint", _fingerprint, "")
-    if bool(ca) == bool(print_):
+    pinned = place.read("fingerprint", _fingerprint, "")
+    if bool(ca) == bool(pinned):
         place.refuse(
             "ca",
             None,
@@ -251,7 +265,7 @@ def read_access(place: Place) -> Access:
         user=place.need("user", fields.text, 'user = "paribus"'),
         password=place.need("password", _source, 'password = { file = "/etc/bmc1.password" }'),
         ca=str(Path(place.file).parent / Path(ca).expanduser()) if ca else "",
-        fingerprint=print_,
+        fingerprint=pinned,
         login=place.read("login", fields.one_of("session", "basic"), "session"),
         system=place.read("system", redfish_path, _SYSTEM),
         serial=place.read("serial", fields.text, ""),
@@ -286,6 +300,7 @@ def secret_of(access: Access, beside: str) -> str:
 
 
 def _private(path: Path) -> str:
+    """Return the text of a file that only its owner may read; raises UserError for another one."""
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             fix = typed(("chmod", "600", path))
@@ -300,6 +315,7 @@ def _private(path: Path) -> str:
 
 
 def _source(value: Any) -> tuple[str, str]:
+    """Return where a password comes from: the kind of source and its name; raises ValueError."""
     if not isinstance(value, dict) or len(value) != 1 or not set(value) <= set(_SOURCES):
         raise ValueError(_WHERE)
     ((kind, name),) = value.items()
@@ -314,14 +330,14 @@ def _fingerprint(value: Any) -> str:
 
 
 def seconds(value: Any) -> float:
-    """Return seconds that somebody can wait for."""
+    """Return a number of seconds that somebody can wait for; raises ValueError for others."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86_400:
         raise ValueError("use seconds above 0, at most 86400")
     return float(value)
 
 
 def redfish_path(value: Any) -> str:
-    """Return the path of a Redfish resource."""
+    """Return the path of a Redfish resource; raises ValueError for another text."""
     text = fields.text(value)
     if not re.fullmatch(r"/redfish/v1(?:/[A-Za-z0-9._~!$&'()*+,;=:@%#-]+)*/?", text):
         raise ValueError('write a path such as "/redfish/v1/Systems/1"')
@@ -330,7 +346,7 @@ def redfish_path(value: Any) -> str:
 
 _EXAMPLES = {"endpoints": "[..]", "body": "{ .. }"}
 _DOES = {"action": "body", "ipmi": "raw", "command": "run", "person": "ask"}
-"""What a step does, which `undo` is like."""
+"""By kind of step, the key for what it does; `undo` is written in the same form."""
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("zone", "path"), redfish_path),
@@ -342,6 +358,8 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "run": fields.command,
     "body": fields.table,
 }
+"""By key of a step, the function that checks its value."""
+
 _READS: Mapping[str, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {
     "action": (
         'reads = { path = "/redfish/v1/..", pointer = "/..", value = "..", before = ".." }',
@@ -356,3 +374,4 @@ _READS: Mapping[str, tuple[str, Mapping[str, Callable[[Any], Any]]]] = {
         {"run": fields.command, "prints": fields.text, "before": fields.text},
     ),
 }
+"""By kind of step, an example of its `reads`, and the functions that check the keys of that."""

@@ -1,7 +1,12 @@
 """The steps of a profile -> writes, each with what shows its effect, and the writes that undo them.
 
 A write is data: it stands in the journal, `--dry-run` prints it, and its effect is read again
-after a kill.
+after a kill. A zone that shall get GPU4, for example, gives the request
+
+    POST /redfish/v1/Fabrics/PCIe/Zones/Host0a/Actions/Zone.AddEndpoint
+    {"Endpoint": {"@odata.id": "/redfish/v1/Fabrics/PCIe/Endpoints/GPU4"}}
+
+its check, that the zone's list "has" GPU4, and the RemoveEndpoint that undoes it.
 """
 
 from __future__ import annotations
@@ -20,8 +25,9 @@ from paribus.core import UserError
 class Check:
     """What shows that a write took effect. `how` "": nothing does but the tree itself.
 
-    "is": the value at `pointer` of the resource `path`; "has" and "lacks": a reference in its list
-    of references; "prints": what the command `argv` prints, on this machine, or as bytes by IPMI.
+    "is": the value at `pointer` of the resource `path` is `value`; "has" and "lacks": `value` is a
+    reference in the list there, or none; "prints": `value` is what the command `argv` prints, on
+    this machine, or as bytes by IPMI (`by`).
     """
 
     how: Literal["", "is", "has", "lacks", "prints"] = ""
@@ -59,32 +65,36 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The writes that make a topology, in their order, and for each the one that undoes it."""
+    """The writes that make a topology, in their order, and in `backs` those that undo them.
+
+    The last of `writes` is undone by the first of `backs`, and so on.
+    """
 
     writes: tuple[Write, ...]
     backs: tuple[Write, ...]
 
 
 Holds = Callable[[Check], bool | None]
+"""Returns whether the effect of a write can be seen, None where nothing shows it (switch.holds)."""
+
+Pair = tuple[Write, Write]
+"""A write, and the one that undoes it."""
 
 
 def plan_of(profile: Profile, client: Client, holds: Holds) -> Plan:
-    """Return what is to be written, from what the BMC shows now; BmcError as Client raises it.
+    """Return what is to be written, from what the BMC shows now; raises BmcError as Client does.
 
     All endpoints are removed before any is added: a device is in one zone at a time. Raises
     UserError where a step could not be undone: its `before` is not what is there.
     """
     read = _Reader(client, holds)
-    pairs: list[tuple[Write, Write]] = []
+    pairs: list[Pair] = []
     zones = [step for step in profile.steps if step.kind == "zone"]
-    taken = False
     for step in profile.steps:
-        if step.kind == "zone":
-            if not taken:
-                for adding in (False, True):
-                    pairs += [pair for one in zones for pair in _zone(one, read, adding=adding)]
-            taken = True
-        else:
+        if zones and step is zones[0]:  # all zones together, at the place of the first
+            for adding in (False, True):
+                pairs += [pair for one in zones for pair in _zone(one, read, adding=adding)]
+        elif step.kind != "zone":
             pairs += _PLANNERS[step.kind](step, read)
     for write, back in pairs:
         if back.check.how in ("is", "prints") and not holds(back.check):
@@ -110,12 +120,13 @@ class _Reader:
         self.known: dict[str, Resource] = {}
 
     def at(self, path: str) -> dict[str, Any]:
+        """Return the resource at a path; raises BmcError as Client does."""
         if path not in self.known:
             self.known[path] = self.client.get(path)
         return self.known[path].table
 
     def target(self, path: str, action: str, default: str) -> str:
-        """Return where an action of a resource is posted to."""
+        """Return the path that an action of a resource is posted to, else `default`."""
         actions = self.at(path).get("Actions")
         found = actions.get(action) if isinstance(actions, dict) else None
         place = found.get("target") if isinstance(found, dict) else None
@@ -150,7 +161,7 @@ def _ends(step: Step, read: _Reader) -> tuple[list[str], list[str]]:
         ) from None
 
 
-def _zone(step: Step, read: _Reader, *, adding: bool) -> list[tuple[Write, Write]]:
+def _zone(step: Step, read: _Reader, *, adding: bool) -> list[Pair]:
     """Return what removes the endpoints that a zone shall lose, or adds those that it shall get."""
     now, wanted = _ends(step, read)
     kept = [end for end in now if end in wanted]
@@ -191,8 +202,11 @@ def _patched(step: Step, ends: Iterable[str], shown: str, how: Literal["has", "l
     return Write(step.name, "redfish", check, "PATCH", zone, body, {"If-Match": zone})
 
 
-def _set(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
-    """Return the PATCH of a property, or of a BIOS attribute for the next boot (Settings 1.4.0)."""
+def _set(step: Step, read: _Reader) -> list[Pair]:
+    """Return the PATCH of a property, or of a BIOS attribute for the next boot (Settings 1.4.0).
+
+    The list is empty where the value is there already; so it is for the other kinds of steps.
+    """
     path, value = step.keys["path"], step.keys["value"]
     pointer: str = step.keys.get("pointer", "")
     target, more = path, {}
@@ -220,7 +234,8 @@ def _set(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
     return [(write(value), write(before))]
 
 
-def _acted(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+def _acted(step: Step, read: _Reader) -> list[Pair]:
+    """Return the POST of a vendor's action, and that of the action which undoes it."""
     reads = step.keys["reads"]
     if _value_at(step, read, reads["path"], reads["pointer"]) == reads["value"]:
         return []
@@ -233,6 +248,7 @@ def _acted(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
 
 
 def _value_at(step: Step, read: _Reader, path: str, pointer: str) -> Any:
+    """Return the value of a property now; raises UserError where there is none."""
     try:
         return at_pointer(read.at(path), pointer)
     except (KeyError, TypeError, ValueError, IndexError):
@@ -243,7 +259,7 @@ def _value_at(step: Step, read: _Reader, path: str, pointer: str) -> Any:
         ) from None
 
 
-def _elsewhere(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+def _elsewhere(step: Step, read: _Reader) -> list[Pair]:
     """Return a command on this machine, an IPMI request, or a question, and what undoes it."""
     by: Any = step.kind
     key = {"ipmi": "raw", "command": "run", "person": "ask"}[step.kind]
@@ -270,7 +286,7 @@ _PLANNERS = {
 }
 
 
-def _power(system: str, stop: str, read: _Reader) -> tuple[Write, Write]:
+def _power(system: str, stop: str, read: _Reader) -> Pair:
     """Return the writes that power the system off and on (ComputerSystem.Reset)."""
     default = f"{system}/Actions/ComputerSystem.Reset"
     target = read.target(system, "#ComputerSystem.Reset", default)

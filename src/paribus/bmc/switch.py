@@ -1,8 +1,10 @@
 """A server switched to another topology and proven by what its operating system finds, or put back.
 
-The way: read -> plan -> confirm -> guard -> write, look, write, look -> rediscover. What fails is
-rolled back, once, in the same way. The BMC's word is never the proof. Every line of the journal is
-on disk before what it announces; a write with a line `sent` is never sent again.
+`switch` reads, plans, has the plan confirmed, makes sure that nobody uses the server, sends each
+write and looks for its effect, and at last looks at the tree that the operating system finds: what
+the BMC shows is never the proof. What fails is rolled back, once, in the same way. Every line of
+the journal is on disk before what it announces; a write with a line `sent` is never sent again. In
+goes a `Switching`, out comes a `Result`; `go_on` finishes a switch that was killed.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ _POLL_S = (0.02, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How writes leave this machine. `ask` puts a question to a person, who answers yes or no."""
+    """How writes leave this machine.
+
+    `secret` is the BMC's password, for IPMI. `ask` puts a question to a person, who answers yes or
+    no. `settle_s`: how long an effect may take to show.
+    """
 
     client: Client
     secret: str
@@ -39,10 +45,11 @@ class Ways:
 
 
 def send(write: Write, ways: Ways) -> tuple[str, bool]:
-    """Send a write once. Return how it ended, as a clause, "" for a success that was stated.
+    """Send a write once; return (how it ended, whether it was refused).
 
-    And whether it was refused for certain, so that no effect need be waited for. Another failure
-    says nothing about the effect. Raises nothing that a BMC causes.
+    How it ended is a clause, "" where success was reported. A write that was refused has had no
+    effect for certain, so none need be waited for; another failure says nothing about the effect.
+    Raises no BmcError.
     """
     try:
         if write.by == "redfish":
@@ -56,6 +63,7 @@ def send(write: Write, ways: Ways) -> tuple[str, bool]:
 
 
 def _redfish(write: Write, ways: Ways) -> str:
+    """Send a write by Redfish and follow its task; return how it ended, "" for success."""
     body, match = dict(write.body), ""
     for key, path in write.etags.items():
         tag = ways.client.get(path).etag
@@ -119,16 +127,21 @@ def _ipmi(argv: tuple[str, ...], ways: Ways) -> Captured:
 
 
 def _execute(argv: tuple[str, ...]) -> Captured:
+    """Return how a command of the site's file ended on this machine."""
     return capture(argv, timeout_s=_COMMAND_S)
 
 
 def _failed(done: Captured) -> str:
+    """Return the exit code of a command and the last line of its output, as a clause."""
     last = (done.stderr or done.stdout).strip().splitlines()[-1:]
     return f"exit code {done.exit_code}{': ' + printable(last[0][:200]) if last else ''}"
 
 
 def plan_lines(plan: Plan, shape: str, wanted: str, *, whole: bool) -> Iterator[str]:
-    """Yield the lines that show a plan: its writes; `whole`: as requests, and how it is undone."""
+    """Yield the lines that show a plan from a shape to the one `wanted`.
+
+    They name its writes; with `whole` as complete requests, and those that undo it as well.
+    """
     yield f"{shape} is to become {wanted}. In this order, each sent once:"
     for number, write in enumerate(plan.writes, 1):
         yield f"{number:3}  {write if whole else brief(write)}"
@@ -148,7 +161,7 @@ def brief(write: Write) -> str:
 
 
 def ended(how: str, host: str, shape: str, cause: str, command: str) -> str:
-    """Return how a switch ended, as the last sentence about it."""
+    """Return how a switch ended, as the last sentence about it; `command` would continue it."""
     if how == "already":
         return f"{host} is {shape} already: nothing was sent."
     if how == "switched":
@@ -164,7 +177,10 @@ def ended(how: str, host: str, shape: str, cause: str, command: str) -> str:
 
 
 How = Literal["switched", "already", "rolled back", "stopped"]
+"""How a switch ends."""
+
 Way = Literal["forth", "back"]
+"""To the profile, or back to what was there."""
 
 _IDLE_S = 120.0
 _LOOK_S = 1.0
@@ -175,8 +191,8 @@ class Switching:
     """One server, what reaches it, and who is asked.
 
     `look` returns the tree that its operating system finds now, and raises ParibusError while none
-    answers. `confirm` is shown the plan and says whether to go on; `say` gets each step. Whoever
-    started this holds the server for himself if it is `held`.
+    answers. `confirm` gets the plan and the tree, and returns whether to go on; `say` gets a line
+    for each step. `held`: whoever started this has made sure that nobody else uses the server.
     """
 
     host: str
@@ -209,7 +225,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What the operating system found before a switch."""
+    """What the operating system found before a switch.
+
+    `digest` is the hash of the tree, `devices` are the keys of its GPUs, NICs and so on, sorted.
+    """
 
     digest: str
     shape: str
@@ -217,7 +236,7 @@ class Before:
 
 
 def before_of(tree: Tree) -> Before:
-    """Return what a tree must be again after a roll back."""
+    """Return what must be found again after a roll back of a switch from this tree."""
     devices = (node.key or node.model for node in tree.walk() if node.kind in DEVICES)
     return Before(canonical_hash(tree), shape_of(tree).name, tuple(sorted(devices)))
 
@@ -267,7 +286,7 @@ def switch(job: Switching) -> Result:
 def go_on(job: Switching) -> Result:
     """Return how a switch that was killed, or had stopped, ended in the end; raises as `switch`.
 
-    One that was on its way is finished; one that failed is rolled back.
+    A switch that was killed on its way to the profile is finished, one that failed is rolled back.
     """
     begun = job.journal.unfinished
     if begun is None:
@@ -303,7 +322,10 @@ def _forth(job: Switching, plan: Plan, before: Before) -> Result:
 def _back(
     job: Switching, plan: Plan, before: Before, cause: str, *, stopped: bool = True
 ) -> Result:
-    """Undo what took effect; `stopped` begins this anew, else what was sent is only looked at."""
+    """Undo what took effect, after the failure `cause`.
+
+    With `stopped` the way back begins anew; else a write that was sent on it is only looked at.
+    """
     if stopped:
         job.journal.note("way", way="back", cause=cause)
     failed = _write_all(job, "back", plan.backs, _undone(job, plan))
@@ -340,7 +362,11 @@ def _undone(job: Switching, plan: Plan) -> list[int]:
 
 
 def _write_all(job: Switching, way: Way, writes: Sequence[Write], numbers: Sequence[int]) -> str:
-    """Run those of `writes`; return why this ended before their last, "" if it did not."""
+    """Send those of `writes` that have the `numbers`, and look for the effect of each.
+
+    Return why this ended before the last of them, "" if it did not. A write whose effect is there
+    already is left out, one that the journal has as sent is only looked at.
+    """
     sent = job.journal.sent(way)
     ended = {
         line["number"]: line["how"]
@@ -370,7 +396,10 @@ def _write_all(job: Switching, way: Way, writes: Sequence[Write], numbers: Seque
 
 
 def _verify(job: Switching, right: Callable[[Tree], bool]) -> tuple[Tree | None, str]:
-    """Return the tree that the operating system finds, and why it is not right, "" if it is."""
+    """Wait until the operating system finds a tree that is `right`, as long as a boot may take.
+
+    Return the last tree that was found, and why it is not right, "" if it is.
+    """
     job.say("waiting for the operating system, whose tree is the proof")
     begun = time.monotonic()
     until = begun + job.file.boot_s
@@ -393,6 +422,7 @@ def _verify(job: Switching, right: Callable[[Tree], bool]) -> tuple[Tree | None,
 
 
 def _seen(tree: Tree) -> str:
+    """Return a tree in a few words: its shape, and how many of what it has."""
     shape = shape_of(tree)
     return f"{shape.name}: {shape.gpus} GPUs, {shape.sockets} sockets, {shape.trees} trees"
 
@@ -417,7 +447,7 @@ def _identify(job: Switching) -> None:
 
 
 def _guard(job: Switching) -> None:
-    """Raise UserError unless nobody uses the server."""
+    """Raise UserError unless nobody uses the server: it is off, idle, or a person confirms it."""
     power = job.client.get(job.file.access.system).table.get("PowerState")
     if power == "Off":
         return

@@ -111,7 +111,7 @@ def switch_topology(arguments: argparse.Namespace) -> int:
 
 
 class _DryRun(Exception):  # noqa: N818 -- a way out, no error
-    """The plan was shown, and that is all."""
+    """`--dry-run`: the plan was shown, and nothing is to follow."""
 
 
 def _found(host: str, arguments: argparse.Namespace) -> Tree:
@@ -136,6 +136,7 @@ def _ask(question: str) -> bool:
 
 
 def _end(result: Result, host: str, command: str, *, as_json: bool) -> int:
+    """Print how a switch ended and return the exit code; `command` would continue it."""
     from paribus.bmc.switch import ended
     from paribus.topology.shape import canonical_hash, shape_of
 

@@ -1,4 +1,8 @@
-"""The verbs: one file each, imported when called; optional rooms hold their own."""
+"""The command line: `paribus VERB ...` to the exit code of the verb.
+
+Each verb has a file with `EXAMPLE`, for its help, and `add_arguments`, which sets the function that
+is called. A file is imported only when its verb is called; optional rooms hold their own.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,7 @@ VERBS = {
     "docs": "open the documentation in a browser, or say where its pages are",
     "help": "explain Paribus, or a verb",
 }
+
 _ROOMS = {
     "serve": "web",
     "compare": "logs",
@@ -45,7 +50,7 @@ _ROOMS = {
     "topology": "topology",
     "doctor": "doctor",
 }
-"""The optional rooms of verbs: each has its verb in verb.py."""
+"""The verbs that are in an optional room, in its file verb.py."""
 
 EPILOG = """\
 first steps:
@@ -60,7 +65,6 @@ exit codes: 0 verdict reached (equivalent and undecided included), 1 --fail-on, 
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 
-
 COMPUTING = (
     *("run", "ab", "explain", "calibrate", "compare", "report", "export", "screen", "verify"),
     *("forecast", "history", "pool", "self-test"),
@@ -69,7 +73,10 @@ COMPUTING = (
 
 
 def dispatch(words: Sequence[str]) -> int:
-    """Return the exit code of the verb that `words` name."""
+    """Return the exit code of the verb that `words`, the command line, begin with.
+
+    Raises UserError for a verb that there is not, and whatever the verb raises.
+    """
     from paribus.border import screened
 
     if "_ARGCOMPLETE" in os.environ:
@@ -79,6 +86,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def _dispatch(words: Sequence[str]) -> int:
+    """Parse the words of a command line, run its verb and return the exit code."""
     from paribus.cli.ending import interruptible
     from paribus.core import UserError
     from paribus.launch.space import check_own
@@ -101,8 +109,11 @@ def _dispatch(words: Sequence[str]) -> int:
 
 
 def _load_numpy() -> None:
-    """Load numpy without the threads of its OpenBLAS, one a core, which it ends the process for
-    where a limit allows no more of them. Nothing that Paribus starts inherits the setting."""
+    """Load numpy with its OpenBLAS limited to one thread.
+
+    By default OpenBLAS starts one a core, and ends the process where a limit forbids that. Nothing
+    that Paribus starts inherits the setting.
+    """
     os.putenv(_THREADS, "1")
     import numpy
 
@@ -112,7 +123,7 @@ def _load_numpy() -> None:
 
 
 def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser; only the verb that `words` name is imported."""
+    """Return the parser; only the file of the verb that `words` begin with is imported."""
     parser = argparse.ArgumentParser(
         prog="paribus",
         description="Controlled comparisons of HPC and AI cluster platforms: one factor,"
@@ -131,13 +142,13 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
 
             file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb.replace('-', '_')}"
             module = importlib.import_module(f"paribus.{file}")
-            sub.epilog = module.EXAMPLE + exits.said(verb)
+            sub.epilog = module.EXAMPLE + exits.section(verb)
             module.add_arguments(sub)
     return parser
 
 
 def _complete() -> None:
-    """Answer the shell that asks what may follow (docs/commands.md), and leave."""
+    """Print what may follow on the command line, for argcomplete, and exit (docs/commands.md)."""
     import argcomplete
 
     argcomplete.autocomplete(parser_of(os.environ.get("COMP_LINE", "").split()[1:]))

@@ -1,4 +1,4 @@
-"""`paribus ab --a CMD --b CMD`: two commands, a verdict, and the study file that says how."""
+"""`paribus ab --a CMD --b CMD`: two commands become a study file, which is run to a verdict."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Declare the options that name two commands, and how they are launched."""
+    """Declare the options that name two commands and say how they are launched.
+
+    `required`: both commands must be given.
+    """
     for side, what in (("a", "command of the reference"), ("b", "command compared with it")):
         parser.add_argument(f"--{side}", metavar="CMD", required=required, help=what)
         parser.add_argument(f"--{side}-name", metavar="NAME", default=side, help=f"name of {side}")
@@ -70,12 +73,15 @@ def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Return the exit code of `paribus run` on the study file that is written."""
+    """Return the exit code of `paribus ab`."""
     return executed(arguments, ["run"])
 
 
 def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
-    """Return the exit code of `verb`, with its options, on the study file that is written."""
+    """Write the study file, run `verb` (with options) on it, and return the exit code.
+
+    A file whose study launched nothing is removed, so that the command can be given again.
+    """
     from paribus.cli import parser_of
     from paribus.cli.run import run
     from paribus.studyfile.load import load_study
@@ -93,23 +99,20 @@ def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
     try:
         load_study(path)
         print(f"paribus: the study is {path}", file=sys.stderr)
-        carried = parser_of(words).parse_args(words)
+        of_run = parser_of(words).parse_args(words)
         for key in ("json", "brief", "full", "to", "title", "width", "fail_on"):
-            setattr(carried, key, getattr(arguments, key))
-        return run(carried, keep=False)
+            setattr(of_run, key, getattr(arguments, key))
+        return run(of_run, keep=False)
     except BaseException:
         if not _is_of(directory, path):
-            path.unlink()  # the command can be corrected
+            path.unlink()
             fix = "give the command again, corrected"
             print(f"paribus: nothing was launched, so {path} is not kept: {fix}", file=sys.stderr)
         raise
 
 
 def _forget_failed(stem: Path) -> None:
-    """Remove the last try of this name where no launch gave a figure, unless its file was edited.
-
-    `paribus run` uses the directory of such a study again, too.
-    """
+    """Remove the last study of this name if no launch gave a figure and its file was not edited."""
     path = last_study(stem)
     if path is None:
         return
@@ -122,7 +125,7 @@ def _forget_failed(stem: Path) -> None:
 
 
 def _is_of(directory: Path, study: Path) -> bool:
-    """Return whether the directory is that of this study file, and not of a quicker start."""
+    """Return whether `directory` is that of this study file, not of one begun in the meantime."""
     try:
         return read_plan(directory).study.path == str(study)
     except StoreError:
@@ -130,7 +133,7 @@ def _is_of(directory: Path, study: Path) -> bool:
 
 
 def _study(arguments: argparse.Namespace) -> str:
-    """Return the text of the study file that the arguments ask for."""
+    """Return the text of the study file; raises UserError for options that do not go together."""
     if not arguments.regex and (arguments.unit or arguments.higher):
         fix = "add --regex '...' for a figure that the commands print"
         raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)

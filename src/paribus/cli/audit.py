@@ -1,4 +1,4 @@
-"""`paribus audit STUDY`, `DIR` or recordings: what differs between the arms beyond the factor."""
+"""`paribus audit STUDY|DIR|RECORDING...`: what differs between the arms beyond the factor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ example:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What is shown: a study, the nodes of its arms, and the answer."""
+    """What is shown: a study, the facts of the nodes of each arm, and the answer of the audit."""
 
     study: Study
     nodes: Mapping[str, Nodes]
@@ -117,6 +117,7 @@ def print_audit(
 
 
 def _answer(study: Study, answer: Audit) -> str:
+    """Return the answer as the first sentence, with the next step where facts differ."""
     count = len({d.key for d in answer.differences if d.kind == "unexplained"})
     if same := indistinct(study, answer):
         names = " and ".join((study.arms[0].name, *same))
@@ -129,19 +130,20 @@ def _answer(study: Study, answer: Audit) -> str:
             " or follows from it."
         )
     what = "fact differs" if count == 1 else "facts differ"
-    said = f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld."
+    text = f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld."
     if same := unvaried(study, answer):
         clause = not_in_factor(study, same)
-        said = f"{clause[0].upper()}{clause[1:]}. {said}"
+        text = f"{clause[0].upper()}{clause[1:]}. {text}"
     if asked := meant(study):
-        said += f" {asked[0].upper()}{asked[1:]} Else"
+        text += f" {asked[0].upper()}{asked[1:]} Else"
     return (
-        f"{said} {'make' if asked else 'Make'} them"
+        f"{text} {'make' if asked else 'Make'} them"
         ' equal, name them under `explains`, or accept them with --accept KEY="reason".'
     )
 
 
 def _asked(study: Study, nodes: Mapping[str, Mapping[str, Facts]]) -> str:
+    """Return the sentence that names the nodes of each arm."""
     sides = [
         f"{arm.name} ({cut_names(fold(nodes.get(arm.name, {}))) or 'no nodes'})"
         for arm in study.arms
@@ -150,14 +152,18 @@ def _asked(study: Study, nodes: Mapping[str, Mapping[str, Facts]]) -> str:
 
 
 def exit_code(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> int:
-    """Return 3 for an unexplained difference or none at all, 4 if a node gave no facts, else 0."""
+    """Return the exit code: 3, 4 or 0.
+
+    3: there is an unexplained difference, or an arm differs from the reference in nothing, not even
+    the factor; 4: a node gave no facts.
+    """
     if indistinct(study, answer) or any(one.kind == "unexplained" for one in answer.differences):
         return 3
     return 4 if any(ERROR in facts for arm in nodes.values() for facts in arm.values()) else 0
 
 
 def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
-    """Return what the launches of a study directory met."""
+    """Return the audit of the facts that the launches of a study directory recorded."""
     from paribus.audit.audit import of_nodes
     from paribus.judge.conclude import audited
     from paribus.plan import read_plan
@@ -172,7 +178,7 @@ def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
 def _of_study(
     name: str, accepted: Mapping[str, str], hosts: Mapping[str, str], *, accept_keys: bool
 ) -> _Seen:
-    """Return what the arms of a study are now, seen from inside each."""
+    """Return the audit of facts gathered now, through the launcher and container of each arm."""
     from paribus.audit.audit import audit_study, of_nodes
     from paribus.benchmarks import benchmark_of
     from paribus.cli.hosts import reached

@@ -1,4 +1,4 @@
-"""`paribus calibrate STUDY`: what is seen here where there is no difference, and what can be."""
+"""`paribus calibrate STUDY`: the reference against itself, to see what the study could show."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def calibrate(arguments: argparse.Namespace) -> int:
-    """Return the exit code: that of `run`, and 1 for a difference."""
+    """Return the exit code: 1 for a difference between equal arms, else that of `run`."""
     if arguments.out is None:
         arguments.out = Path(f"{Path(arguments.study).stem}-calibration.study")
     arguments.fail_on = [*arguments.fail_on, rule_of("difference")]

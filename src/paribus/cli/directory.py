@@ -1,6 +1,7 @@
 """The directory of a study: which one `paribus run` writes to, and what may be removed there.
 
-Before anything is written there, its lock is taken; it is held until the study ends.
+A study file net.toml gets net.study, or net-2.study where that holds another study's launches. Its
+lock is taken before anything is written, and held until the study ends.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from paribus.store import AtWorkError, Lock, Store, at_work, lock, standing
 from paribus.store.journal import Journal
 
 HELD = (lock.NAME, *standing.FILES)
-"""What a `paribus run` that is at work has open."""
+"""Files that a `paribus run` keeps open while it is at work."""
 
 FILES = (
     *("plan.json", plans.DRAFT, "launches.db", "launches.db-wal", "launches.db-shm"),
@@ -30,7 +31,7 @@ FILES = (
     *("table.md", "table.tex", "table.csv", "junit.xml", "figures.ipynb", "composite.xml"),
     *HELD,
 )
-"""What Paribus writes into a study directory: nothing else there is ever removed."""
+"""Names that Paribus writes into a study directory; nothing else there is ever removed."""
 
 
 @contextmanager
@@ -45,11 +46,11 @@ def claimed(
 ) -> Iterator[Path]:
     """Yield the directory of a study called `name`, or `out` where given, made and locked.
 
-    Without `out` it is `name`.study; if another study lies or is at work there, `name`-2.study and
-    so on, which stderr names. `resume` and `replace` take the last of these. One that was made, and
-    that an error leaves without a plan, is removed; without `keep`, a plan without a launch goes
-    too. Raises StoreError for a directory that holds something else, is not the user's own, or
-    stays at work for `wait_s` seconds.
+    Without `out` it is `name`.study; if that holds launches, or a study is at work there,
+    `name`-2.study and so on, and stderr says so. `resume` and `replace` take the last of these. A
+    directory that was made here, and that an error leaves without a plan, is removed; without
+    `keep` also one with a plan and no launch. Raises StoreError for a directory that holds
+    something else, is not the user's own, or is still at work after `wait_s` seconds.
     """
     if out is None and (resume or replace):
         *taken, free = _series(name)
@@ -64,7 +65,7 @@ def claimed(
     try:
         yield held.directory
     except BaseException as error:
-        # After an interrupt it may be continued.
+        # No Exception: after an interrupt the study may be continued.
         if not keep and isinstance(error, Exception) and not _launched(held.directory):
             with suppress(StoreError):
                 clear(held.directory, replace=True)
@@ -87,7 +88,7 @@ def discard(directory: Path) -> None:
 
 
 def _series(name: str) -> list[Path]:
-    """Return the directories of studies called `name`, and the next, which is not there."""
+    """Return the directories of studies called `name`, and last the next, which does not exist."""
     series = [Path(f"{name}.study")]
     while exists(series[-1]):
         series.append(Path(f"{name}-{len(series) + 1}.study"))
@@ -95,7 +96,10 @@ def _series(name: str) -> list[Path]:
 
 
 def _next(name: str) -> Lock:
-    """Return the lock of the last directory of a series if nothing was measured there, or a new."""
+    """Return the lock of the directory to use for a study called `name`.
+
+    It is the last of its series if nothing was measured there, else a new one.
+    """
     passed = ""
     for number in count(max(1, len(_series(name)) - 1)):
         directory = Path(f"{name}.study" if number == 1 else f"{name}-{number}.study")
@@ -120,8 +124,8 @@ def _next(name: str) -> Lock:
 def _chosen(directory: Path, *, resume: bool, replace: bool, wait_s: float) -> Lock:
     """Return the lock of a directory that the user chose.
 
-    It is looked at first, so that nothing is written where nothing may be, and again once it is
-    locked: another start may have been quicker.
+    It is checked first, so that nothing is written where nothing may be, and again once it is
+    locked, since another process may have been quicker.
     """
 
     def check() -> None:
@@ -190,7 +194,7 @@ def _is_study(directory: Path) -> bool:
 
 
 def _has_nothing(directory: Path) -> bool:
-    """Return whether nothing was measured here: no launch gave a figure, and no file is foreign."""
+    """Return whether a directory holds no good launch, and no file that is not of Paribus."""
     if not is_directory(directory) or not os.access(directory, os.R_OK | os.X_OK):
         return False
     if any(path.name not in FILES for path in directory.iterdir()):
@@ -216,7 +220,7 @@ def _launched(directory: Path) -> bool:
 
 
 def _switched(directory: Path) -> bool:
-    """Return whether a killed sitting left the platform switched, as far as the store can say."""
+    """Return whether a killed sitting left the platform switched; False without a usable store."""
     if not exists(directory / "launches.db"):
         return False
     try:
@@ -227,7 +231,7 @@ def _switched(directory: Path) -> bool:
 
 
 def _check_own(directory: Path) -> None:
-    """Refuse a directory of somebody else, who could lead what is written there elsewhere."""
+    """Refuse a directory that others can change: they could redirect what is written there."""
     if not exists(directory):
         return
     found = directory.stat()

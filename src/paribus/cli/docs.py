@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Return the exit code of `paribus docs`; raises UserError for a page that there is not."""
+    """Return the exit code of `paribus docs`; raises UserError for an unknown page."""
     from paribus.studyfile.shipping import documentation, site
 
     built = site()
@@ -48,7 +48,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def _pages(folder: Path, ending: str) -> dict[str, Path]:
-    """Return the pages below a folder by their names; that of the tutorials is "tutorials"."""
+    """Return the pages below `folder` by their names; the list of tutorials is "tutorials"."""
     docs = folder / "docs"
     found = {path.stem: path for path in sorted(docs.glob(f"tutorials/*{ending}"))}
     found |= {path.stem: path for path in sorted(docs.glob(f"*{ending}"))}

@@ -1,4 +1,4 @@
-"""`paribus run --dry-run`: what a study would do, and how long that takes."""
+"""`paribus run --dry-run`: the plan of a study, its commands, and how long it would take."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def show(
     accept_keys: bool,
     detached: str = "",
 ) -> int:
-    """Print the plan, its first launches, commands, and durations; returns the exit code.
+    """Print the plan, its first launches, commands, and durations; return the exit code.
 
-    It is 4 where a pilot launch failed, whose output is then kept, else 0. The durations come from
-    a pilot, launched (with `launch`) and thrown away; never for a study that switches its platform.
-    `detached` is the script of the job that the study would be.
+    It is 4 where a pilot launch failed, whose output is then kept, else 0. With `launch` the
+    durations come from pilot launches, which are not stored; a study that switches its platform has
+    none. `detached`: the script of the job that the study would be, "" for none.
     """
     if _print_scripts(plan, detached):
         return 0
@@ -81,7 +81,10 @@ def show(
 
 
 def _print_scripts(plan: Plan, detached: str) -> bool:
-    """Print the study and the job of each arm that a scheduler lends nodes to, if one does."""
+    """Print the study and the job script of each arm that a scheduler lends nodes to.
+
+    Return False, and print nothing, where none does, or where this is such a job.
+    """
     from paribus.lenses.cost.node_hours import HOUR_S, text
     from paribus.schedulers.known import dialect_of, in_job
 
@@ -109,12 +112,13 @@ def _print_scripts(plan: Plan, detached: str) -> bool:
         arms = [name for name, its in lent.items() if its == request]
         hours = request.nodes * request.time_s / HOUR_S
         price, currency = parse_price(prices[arms[0]]) if prices[arms[0]] else (0.0, "")
-        said = text(request.nodes, (hours,), (hours * price,), currency)
-        print(_wrapped(f"{' and '.join(arms)}: {said}", "  "))
+        spent = text(request.nodes, (hours,), (hours * price,), currency)
+        print(_wrapped(f"{' and '.join(arms)}: {spent}", "  "))
     return True
 
 
 def _print_study(plan: Plan) -> None:
+    """Print question, arms, benchmarks, looks, and the launches of the first blocks."""
     study, settings = plan.study, plan.study.settings
     arms = ", ".join(arm.name for arm in study.arms)
     print(study.question)
@@ -124,11 +128,11 @@ def _print_study(plan: Plan) -> None:
     for selection in study.benchmarks:
         limit = selection.timeout_s
         ranks = count(selection.ranks, "rank") if selection.ranks else "no MPI"
-        said = [ranks + _on_nodes(study, selection)]
-        said += [f"{plan.metrics[selection.label][0].name} decides"]
-        said += [f"limit {format_seconds(limit)}"] if limit else []
-        said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
-        print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
+        parts = [ranks + _on_nodes(study, selection)]
+        parts += [f"{plan.metrics[selection.label][0].name} decides"]
+        parts += [f"limit {format_seconds(limit)}"] if limit else []
+        parts += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
+        print(_wrapped(f"{selection.label}: {'; '.join(parts)}", "  "))
     print(*plan.design.to_come(plan.looks.at, plan.looks.confidence), sep="\n")
     if settings.decides != "headline":
         blocks = f", from block {LEAST_BLOCKS} on" * (settings.decides == "sizes")
@@ -140,7 +144,7 @@ def _print_study(plan: Plan) -> None:
 
 
 def _on_nodes(study: Study, selection: Selection) -> str:
-    """Return on how many nodes of its hosts a benchmark is, by arm where they differ."""
+    """Return " on 4 nodes" for a benchmark, by arm where they differ, "" without hosts."""
     on = {}
     for arm in study.arms if selection.ranks else ():
         if arm.hosts:
@@ -154,6 +158,7 @@ def _on_nodes(study: Study, selection: Selection) -> str:
 
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
+    """Print the commands around the launches, and the command of the first benchmark, by arm."""
     first = plan.study.benchmarks[0]
     print(f"\ncommands of {first.label} (SCRATCH is the directory of the launch):")
     for arm in ready.values():
@@ -172,7 +177,7 @@ def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
 
 
 def _print_requests(step: Step) -> None:
-    """Print every request of a switch of the topology, from what the server is now; send none.
+    """Print the requests by which a step would switch the topology of the server; send none.
 
     Raises UserError where the BMC or the server cannot be read.
     """
@@ -184,7 +189,7 @@ def _print_requests(step: Step) -> None:
 
 
 def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:
-    """Print the programs that are not there yet; `before` commands may bring them about."""
+    """Print the programs that are missing; `before` commands of an arm may still provide them."""
     for arm in plan.study.arms:
         for one in plan.study.benchmarks:
             benchmark = benchmark_of(one)
@@ -198,7 +203,7 @@ def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:
 
 
 def _print_durations(plan: Plan, seen: Pilot) -> None:
-    """Print what the pilot took, best and worst duration of the study, and advice."""
+    """Print the seconds of the pilot's launches, the best and worst duration, and advice."""
     from paribus.lenses.cost.node_hours import held
 
     print("pilot, seconds per launch:")
@@ -215,7 +220,7 @@ def _print_durations(plan: Plan, seen: Pilot) -> None:
                 print(_wrapped(f"{arm.name} failed: {seen.failed[label, arm.name]}", "    "))
         if label in seen.advice:
             print(_wrapped(seen.advice[label].reason, "    "))
-    if seen.failed:  # how long a launch takes that fails says nothing of one that does not
+    if seen.failed:  # a launch that fails takes another time than one that does not
         print("no estimate of the duration: pilot launches failed")
         return
     for line in (*durations(plan, seen), *held(followed(plan, seen), seen)):
@@ -229,7 +234,7 @@ def _value(key: str, value: Any) -> str:
 
 
 def _short(word: str) -> str:
-    """Return a word of a command line as a shell takes it; a whole script is only counted."""
+    """Return a word of a command line, quoted; of a script only the number of its lines."""
     lines = word.count("\n")
     return f"'(script of {count(lines, 'line')})'" if lines else shlex.quote(word)
 

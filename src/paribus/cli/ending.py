@@ -1,4 +1,4 @@
-"""How a verb ends: whatever it meets becomes one line on stderr and a documented exit code."""
+"""How a verb ends: an error becomes one line on stderr and a documented exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paribus.core import MachineError, ParibusError, UserError, exit_code
 from paribus.launch.space import FAULTS, memory_limits, said_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What interrupts: Ctrl-C, a scheduler's warning, a closed terminal."""
+"""Signals that interrupt a verb: Ctrl-C, a scheduler's warning, a closed terminal."""
 
 NO_MEMORY = (
     "cannot allocate memory",
@@ -24,28 +24,28 @@ NO_MEMORY = (
     "can't start new thread",
     "error return without exception set",
 )
-"""What loaders, threads and C code of Python say of a lack of memory, in errors of other kinds."""
+"""Texts in errors of other types, of the loader, threads and C code, that mean a lack of memory."""
 
 
 def after(error: BaseException) -> int:
-    """Return the exit code of a verb that ended by `error`; stderr says why in one line and a fix.
+    """Return the exit code of a verb that ended by `error`; stderr has the cause and a fix.
 
     No error has the code 1: docs/commands.md.
     """
-    said = _said(error)
-    if said:
-        print(printable(said, keep="\n\t"), file=sys.stderr, flush=True)
+    text = _text_of(error)
+    if text:
+        print(printable(text, keep="\n\t"), file=sys.stderr, flush=True)
     return exit_code(error)
 
 
 CPU_S = 5
-"""Seconds of CPU time before its limit at which a verb is interrupted, to clear up and say so."""
+"""Seconds of CPU time before its limit at which a verb is interrupted, so that it can end well."""
 
 
 def interruptible() -> None:
-    """Let signals that interrupt raise KeyboardInterrupt; what is ignored stays so (nohup).
+    """Let SIGNALS raise KeyboardInterrupt, except those that are ignored (nohup).
 
-    So does the limit of CPU time, at which the system would kill this process without a word.
+    The limit of CPU time raises it too, CPU_S seconds before the system kills the process.
     """
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -70,7 +70,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 
 def _leave_dead_terminal() -> None:
-    """Let output go nowhere where it went to a terminal that has been closed: writing would fail.
+    """Redirect output from a terminal that has been closed to /dev/null.
 
     Every call on such a terminal fails with EIO (tty_ioctl(4), hung up).
     """
@@ -82,8 +82,8 @@ def _leave_dead_terminal() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
-def _said(error: BaseException) -> str:
-    """Return what stderr says of `error`: cause, place and next step; "" where nobody listens."""
+def _text_of(error: BaseException) -> str:
+    """Return the text for stderr: cause, place and next step; "" after an interrupt."""
     if isinstance(error, KeyboardInterrupt | BrokenPipeError):
         return ""
     found = error if isinstance(error, ParibusError) else _of_the_machine(error)
@@ -96,7 +96,7 @@ def _said(error: BaseException) -> str:
 
 
 def _of_the_machine(error: BaseException) -> ParibusError | None:
-    """Return the error for what the system refused, None where it refused nothing."""
+    """Return the error for what the system refused, such as memory; None for a defect."""
     fix = "fix this, then try again; a study continues with --resume"
     cause: BaseException | None = error
     while cause is not None:
@@ -112,5 +112,5 @@ def _of_the_machine(error: BaseException) -> ParibusError | None:
         fix = "`cd` to a directory that is there, then try again"
         return UserError("the working directory has been removed", fix=fix)
     kind = MachineError if error.errno in FAULTS else UserError
-    said = said_of(error.errno or 0, error.strerror or str(error))
-    return kind(said, place=str(error.filename or ""), fix=fix)
+    reason = said_of(error.errno or 0, error.strerror or str(error))
+    return kind(reason, place=str(error.filename or ""), fix=fix)

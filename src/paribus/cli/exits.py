@@ -1,4 +1,4 @@
-"""What the exit code of each verb means: for its help, and for docs/commands.md."""
+"""The meanings of the exit codes of each verb: for its help, and for docs/commands.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JUDGED = {
     " too), or the numbers cannot support one",
     4: "a benchmark gave no valid data",
 }
-"""Of verbs that end with verdicts; that of `watch` is the study's."""
+"""Codes of verbs that end with verdicts; `watch` returns that of the study."""
 
 EVERY = {
     2: "user error: the study, an argument, the machine or the output needs a change, which the"
@@ -23,10 +23,10 @@ EVERY = {
     INTERRUPTED: "interrupted; what is finished is stored",
     READER_LEFT: "the reader of the pipe ended, as `head -1` does",
 }
-"""Of every verb."""
+"""Codes of every verb."""
 
 DONE = {0: "done"}
-"""Of verbs whose answer, whatever it is, is no failure."""
+"""The code of verbs whose answer is never a failure."""
 
 OF_VERBS: Mapping[str, Mapping[int, str]] = {
     **dict.fromkeys(("run", "ab", "explain", "calibrate", "report", "compare", "watch"), JUDGED),
@@ -51,7 +51,7 @@ OF_VERBS: Mapping[str, Mapping[int, str]] = {
     "doctor": {0: "fit", 1: "something is likely to distort measurements"},
     "self-test": {0: "all of it works", 2: "something does not, and its line gives the cause"},
 }
-"""By verb; `DONE` of all others."""
+"""Codes by verb; all others have `DONE`."""
 
 
 def of(verb: str) -> dict[int, str]:
@@ -59,8 +59,8 @@ def of(verb: str) -> dict[int, str]:
     return dict(sorted((EVERY | dict(OF_VERBS.get(verb, DONE))).items()))
 
 
-def said(verb: str) -> str:
-    """Return the section of a verb's help."""
+def section(verb: str) -> str:
+    """Return the section on exit codes in a verb's help."""
     wrapped = partial(textwrap.fill, width=80, subsequent_indent=" " * 7)
     rows = (wrapped(f"  {code:<4} {text.replace('*', '')}") for code, text in of(verb).items())
     return "\n".join(["\nexit codes:", *rows, ""])

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Return the exit code, as that of `paribus run`."""
+    """Return the exit code, which is that of `paribus run`."""
     if arguments.a is not None or arguments.b is not None:
         if arguments.study or arguments.a is None or arguments.b is None:
             fix = "give --a CMD and --b CMD, or a study file"
@@ -56,7 +56,7 @@ def explain(arguments: argparse.Namespace) -> int:
 
 
 def _explained(arguments: argparse.Namespace, study: Study) -> Study:
-    """Return `study` as one that explains, whatever its own design is."""
+    """Return `study` with the design "explain", of the arms and groups that the options name."""
     from paribus.designs.explain import explained
 
     if arguments.monitor or arguments.every is not None:

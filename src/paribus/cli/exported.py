@@ -1,4 +1,4 @@
-"""Files for papers and pipelines, as --to names them."""
+"""`--to FORMAT`: the files for papers and pipelines that a judgement is written to."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ COLUMN = 88 * UNITS["mm"]
 def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> list[Path]:
     """Write `judgement` in the formats of --to into `directory` and return the paths.
 
-    Every report comes with values.parquet; where that is missing, UserError is raised.
+    Raises UserError where a file cannot be written, and where values.parquet, which each report
+    writes anyway, is missing.
     """
     written = []
     if PARQUET in arguments.to:
@@ -72,7 +73,7 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
 
 
 def _captioned(judgement: Judgement, paths: Iterable[Path], folder: Path) -> dict[str, str]:
-    """Return the figures that texts in `folder` include, with what stands below each."""
+    """Return the captions of the figures among `paths`, by their paths from `folder`."""
     known = captions(judgement)
     return {
         path.relative_to(folder).as_posix(): known[path.stem]
@@ -84,7 +85,7 @@ def _captioned(judgement: Judgement, paths: Iterable[Path], folder: Path) -> dic
 def _article(
     arguments: argparse.Namespace, judgement: Judgement, folder: Path, written: list[Path]
 ) -> list[tuple[str, str]]:
-    """Write the figures of a paper, note them in `written`, and return its texts by their names."""
+    """Write the figures of a paper, add them to `written`, and return the names and texts of it."""
     from paribus.paper import article
 
     width = arguments.width or COLUMN
@@ -101,12 +102,13 @@ def _article(
 
 
 INCLUDES = {"markdown": "svg", "latex": "pdf"}
-"""The texts that include figures, in which format."""
+"""The format of the figures in each kind of text that includes some."""
 
 
 def _text(
     name: str, arguments: argparse.Namespace, judgement: Judgement, pictures: Mapping[str, str]
 ) -> str:
+    """Return the text of the format `name`; `pictures`: captions by path, as from `_captioned`."""
     from paribus.paper import latex, markdown, notebook, openbenchmarking
     from paribus.report import junit
 
@@ -118,7 +120,7 @@ def _text(
         return junit.document(judgement, arguments.fail_on)
     if name == "csv":
         return _csv(export.table_csv, judgement)
-    mine = {p: said for p, said in pictures.items() if p.endswith(INCLUDES[name])}
+    mine = {path: text for path, text in pictures.items() if path.endswith(INCLUDES[name])}
     if name == "markdown":
         return markdown.document(judgement, arguments.title, mine)
     return latex.document(judgement, arguments.title, mine)

@@ -1,4 +1,4 @@
-"""How a judgement leaves Paribus: options that verbs share, files for papers, a pipeline's gate."""
+"""Options on output that verbs share: --to and its formats, --fail-on and the exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = {
     "ipynb": "figures.ipynb",
     "openbenchmarking": "composite.xml",
 }
-"""Formats of one file, and what it is called."""
+"""Formats that are one file, with its name."""
 
 DRAWN = ("svg", "png", "pdf")
 PARQUET = "parquet"
@@ -116,8 +116,8 @@ def finish(
     for rule, takes in unjudged(judgement, rules):
         print(f"paribus: --fail-on {rule}: not judged: it takes {takes}", file=sys.stderr)
     of_lenses = list(failing(judgement, rules))
-    for rule, said in of_lenses:
-        print(f"paribus: --fail-on {rule}: {said}", file=sys.stderr)
+    for rule, text in of_lenses:
+        print(f"paribus: --fail-on {rule}: {text}", file=sys.stderr)
     return gate(
         (*judgement.headlines, *judgement.others),
         arguments.fail_on,
@@ -130,17 +130,20 @@ def finish(
 def gate(
     several: Iterable[T],
     rules: Sequence[Rule],
-    said: Callable[[T], str],
+    sentence: Callable[[T], str],
     code: int,
     *,
     monitored: bool = False,
 ) -> int:
-    """Return the exit code by the `rules`; stderr says which comparison fails by which."""
+    """Return FAILED where one of `several` fails by one of the `rules`, else `code`.
+
+    stderr names each that fails, by its `sentence`.
+    """
     from paribus.report.gate import failures
 
     found = failures(several, rules, monitored=monitored)
     for one, rule in found:
-        print(f"paribus: --fail-on {rule}: {said(one)}", file=sys.stderr)
+        print(f"paribus: --fail-on {rule}: {sentence(one)}", file=sys.stderr)
     return FAILED if found else code
 
 

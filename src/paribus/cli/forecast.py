@@ -1,4 +1,4 @@
-"""`paribus forecast PROFILE... --on STUDY`: how long applications would take."""
+"""`paribus forecast PROFILE... --on STUDY`: how long applications would take in its arms."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _judged(directory: Path) -> Judgement:
 
 
 def _one_node(judgement: Judgement) -> dict[str, Comparison]:
-    """Return the ratio of times of the first benchmark, by arm."""
+    """Return the ratio of times of the first benchmark, by arm; raises UserError for a rate."""
     from paribus.core import usable
 
     first = judgement.study.benchmarks[0].label
@@ -95,7 +95,10 @@ def _one_node(judgement: Judgement) -> dict[str, Comparison]:
 def _found(
     judgement: Judgement, names: Sequence[str], nodes: dict[str, Comparison]
 ) -> Iterator[Prediction]:
-    """Yield the forecasts of the profiles that `names` say, or of all that were replayed."""
+    """Yield the forecasts of the profiles `names`, or of all that were replayed without names.
+
+    `nodes`: ratios of times on one node, by arm.
+    """
     from paribus.lenses.profiles.prediction import forecasts, predictions
     from paribus.lenses.profiles.study import find_profile, read_profile
 

@@ -1,4 +1,7 @@
-"""Hosts of a study on the command line: their keys are accepted here, and only when asked for."""
+"""Options on hosts that verbs share, and the connections to the hosts of a study.
+
+Unknown host keys are accepted only here, by --accept-host-keys or by a user at a terminal.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def add_host_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def add_ssh(parser: argparse.ArgumentParser) -> None:
-    """Declare how hosts that a command line names are reached."""
+    """Declare the options on ssh for hosts that a command line names: --user, --jump, ..."""
     for name, value, text in (
         ("user", "USER", "login on the hosts"),
         ("jump", "JUMP", "jump host, [USER@]HOST[:PORT]"),
@@ -40,7 +43,7 @@ def add_ssh(parser: argparse.ArgumentParser) -> None:
 
 
 def ssh_of(arguments: argparse.Namespace) -> dict[str, object]:
-    """Return what the options of `add_ssh` say, as the table `ssh` of an arm."""
+    """Return the options of `add_ssh` as the table `ssh` of an arm in a study file."""
     keys = ("user", "port", "jump", "identity", "known_hosts")
     return {**{key: getattr(arguments, key) for key in keys}, "config": arguments.ssh_config}
 
@@ -57,7 +60,7 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
 
 
 def hosts_by_arm(texts: Sequence[str]) -> dict[str, str]:
-    """Return the hosts that --hosts names, by arm; a hostfile is one of the working directory.
+    """Return the hosts by arm, from texts such as "a=node[1-4]"; a hostfile as an absolute path.
 
     Raises UserError for a text without an arm, and for an arm that is named twice.
     """
@@ -65,14 +68,17 @@ def hosts_by_arm(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         arm, given, hosts = text.partition("=")
         if not given or not arm or not hosts or arm in found:
-            said = "names an arm twice" if arm in found else "names no arm and hosts"
-            raise UserError(said, place=f"--hosts {text}", fix="write --hosts ARM='node[1-4]'")
+            cause = "names an arm twice" if arm in found else "names no arm and hosts"
+            raise UserError(cause, place=f"--hosts {text}", fix="write --hosts ARM='node[1-4]'")
         found[arm] = str(Path(hosts).absolute()) if "/" in hosts or is_file(hosts) else hosts
     return found
 
 
 def accepts_keys(always: bool) -> Accepts:
-    """Return what decides on unknown host keys: the option, or a user at a terminal."""
+    """Return the function that decides on unknown host keys: by `always`, or by asking the user.
+
+    Without `always` a user at a terminal is asked; elsewhere keys are refused.
+    """
 
     def accepts(keys: Sequence[HostKey]) -> bool:
         asks = not always and sys.stdin.isatty() and sys.stderr.isatty()
@@ -89,7 +95,7 @@ def accepts_keys(always: bool) -> Accepts:
 
 
 def warn_unshared(paths: Iterable[Path], who: str = "each node") -> None:
-    """Say which of `paths` are on a disk that `who` may not see."""
+    """Warn on stderr of those of `paths` that are not on a network file system."""
     from paribus.launch.sharing import unshared
 
     if places := unshared(paths):
@@ -109,11 +115,11 @@ def reached(
     directory: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Mapping[str, Station]]:
-    """Open the stations of `study`; accept unknown host keys if asked to, or if the user says so.
+    """Yield the stations of `study` by arm, open as long as the context lasts.
 
-    What is asked of schedulers is asked for the study in `directory`. `say` hears too what is
-    awaited.
-    Raises UnknownKeysError, with the fingerprints, otherwise.
+    `accept_keys`: accept unknown host keys; else a user at a terminal is asked. `directory`: the
+    study's, by which its jobs are known to schedulers. `say` is given each line on what is waited
+    for, which stderr shows. Raises UnknownKeysError, with the fingerprints, for keys not accepted.
     """
     from paribus.launch.stations import stations
 

@@ -1,4 +1,4 @@
-"""`paribus list`: the benchmarks, what ships, and the harnesses whose files are read."""
+"""`paribus list`: benchmarks, studies and publications that ship, harnesses, launchers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from paribus.border import under
 from paribus.core import Benchmark, Parameter, UserError, count, format_bytes, format_seconds
 
 Took = Mapping[str, tuple[float, int]]
+"""By benchmark, the median seconds of a launch, and of how many launches that is."""
 
 EXAMPLE = """\
 example:
@@ -41,7 +42,7 @@ QUESTIONS = {
     "start-up": "how long do programs take to start?",
     "application": "what do whole applications make of it?",
 }
-"""What the benchmarks of each layer answer."""
+"""The question that the benchmarks of each layer answer."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,14 +109,14 @@ def list_all(arguments: argparse.Namespace) -> int:
 
 
 def _platforms() -> dict[str, str]:
-    """Return the batch systems and families of MPI: what each is, and whether it ever ran."""
+    """Return a text on each batch system and family of MPI, and whether Paribus ever ran on it."""
     from paribus.launch.launchers import LAUNCHERS, NEVER_RUN
     from paribus.schedulers.known import DIALECTS
 
     ran = {name: (f"scheduler: {one.TITLE}", one.RAN) for name, one in DIALECTS.items()}
     ran |= {name: ("MPI", name not in NEVER_RUN) for name in LAUNCHERS}
-    said = {True: "run on the real thing", False: "never run on the real thing"}
-    return {name: f"{text}, {said[real]}" for name, (text, real) in ran.items()}
+    tested = {True: "run on the real thing", False: "never run on the real thing"}
+    return {name: f"{text}, {tested[real]}" for name, (text, real) in ran.items()}
 
 
 def _every() -> Iterable[Benchmark]:
@@ -125,9 +126,10 @@ def _every() -> Iterable[Benchmark]:
 
 
 def _wanted(words: list[str], texts: Mapping[str, str]) -> set[str]:
-    """Return the names that are one of `words`, or in whose name or text it occurs.
+    """Return the names that `words` ask for, all without words; `texts` by name.
 
-    Raises UserError for a word that is nowhere.
+    A word is a name, or it occurs in the name or text of some. Raises UserError for one that occurs
+    nowhere.
     """
     found: set[str] = set() if words else set(texts)
     for word in words:
@@ -143,7 +145,7 @@ def _wanted(words: list[str], texts: Mapping[str, str]) -> set[str]:
 
 
 def _row(b: Benchmark, took: Took) -> dict[str, Any]:
-    """Return a benchmark as schema paribus.list/1 has it."""
+    """Return the row of a benchmark by schema paribus.list/1."""
     return {
         "name": b.name,
         "layer": b.layer,
@@ -160,7 +162,7 @@ def _row(b: Benchmark, took: Took) -> dict[str, Any]:
 
 
 def _print_short(benchmarks: Iterable[Benchmark], took: Took) -> None:
-    """Print a line a benchmark, by layer; on a terminal no wider than that."""
+    """Print a line for each benchmark, by layer; on a terminal no wider than that."""
     width = shutil.get_terminal_size().columns if under(sys.stdout).isatty() else 1000
     layers: dict[str, list[Benchmark]] = {}
     for one in benchmarks:
@@ -191,7 +193,7 @@ def _print_short(benchmarks: Iterable[Benchmark], took: Took) -> None:
 
 
 def _speaker() -> Callable[[str, str], None]:
-    """Return what prints a line in a style: on a terminal with colour, else as it is."""
+    """Return the function that prints a line in a style: on a terminal in colour, else plainly."""
     if not under(sys.stdout).isatty():
         return lambda text, style: print(text)
     from rich.text import Text
@@ -225,8 +227,8 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
         _print_filled(f"needs what is not here: {', '.join(lacks)}{get}")
     if benchmark.name in took:
         seconds, number = took[benchmark.name]
-        said = f"median of {count(number, 'launch')} in the study directories here"
-        _print_filled(f"a launch takes {format_seconds(seconds)}: {said}")
+        of = f"median of {count(number, 'launch')} in the study directories here"
+        _print_filled(f"a launch takes {format_seconds(seconds)}: {of}")
     if benchmark.means:
         _print_filled(f"what its figures mean: {benchmark.means}")
         text = reader_of(benchmark.name).from_text
@@ -238,20 +240,20 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
 
 
 def _origin(*, from_text: bool) -> str:
-    """Return what a reader rests on."""
+    """Return what a reader was written after."""
     return "public text, no run" if from_text else "outputs of real runs"
 
 
 def _default(key: str, parameter: Parameter) -> str:
-    """Return what a parameter is where a study does not set it, "" where nothing or a switch."""
+    """Return the default of a parameter as " (8 B, 1 KiB)", "" for a switch or without one."""
     value = parameter.default
     if value is None or isinstance(value, bool) or value in ("", [], ()):
         return ""
     values = value if isinstance(value, list | tuple) else [value]
     if key == "bytes" or parameter.help.startswith("bytes of"):
         values = [format_bytes(one) if isinstance(one, int) else one for one in values]
-    said = f"{values[0]} ... {values[-1]}" if len(values) > 6 else ", ".join(map(str, values))
-    return f" ({said})"
+    text = f"{values[0]} ... {values[-1]}" if len(values) > 6 else ", ".join(map(str, values))
+    return f" ({text})"
 
 
 def _print_filled(text: str, indent: str = "    ") -> None:
@@ -259,7 +261,7 @@ def _print_filled(text: str, indent: str = "    ") -> None:
 
 
 def _print_shipped(heading: str, texts: Mapping[str, str], *, whole: bool) -> None:
-    """Print names and texts; on a terminal a text takes a line, unless it is wanted `whole`."""
+    """Print names and texts; on a terminal a text is cut to one line, unless `whole`."""
     if texts:
         _speaker()(f"\n{heading}:", "bold")
     cut = under(sys.stdout).isatty() and not whole
@@ -270,14 +272,14 @@ def _print_shipped(heading: str, texts: Mapping[str, str], *, whole: bool) -> No
 
 
 def _found(benchmark: Benchmark) -> str | None:
-    """Return where a benchmark's program is on the PATH; our own kernels need nothing."""
+    """Return the path of a benchmark's program; None where it is missing, and for our kernels."""
     from paribus.border import find_program
 
     return find_program(benchmark.program) if benchmark.program else None
 
 
 def _lacks(benchmark: Benchmark) -> list[str]:
-    """Return what is not here that a benchmark of ours needs, with its default parameters."""
+    """Return what one of our own benchmarks lacks on this machine, with its default parameters."""
     from paribus.core import Request
     from paribus.launch.machine import HERE
     from paribus.launch.programs import lacking

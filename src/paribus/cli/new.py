@@ -1,4 +1,4 @@
-"""`paribus new`: a commented study file to edit."""
+"""`paribus new`: write a commented study file to edit, or a copy of one that ships."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def new(arguments: argparse.Namespace) -> int:
 
 
 def _copy_sources(study: Mapping[str, Any], folder: Path) -> None:
-    """Copy the sources and benchmark files of `study`; raises UserError for a file in the way."""
+    """Copy the sources and benchmark files of `study` to the working directory.
+
+    Raises UserError where another file has the name of one.
+    """
     names = {arm["source"] for arm in study["arms"].values() if "source" in arm}
     names |= {one["file"] for one in study["benchmarks"] if "file" in one}
     for name in sorted(names):

@@ -1,16 +1,15 @@
-"""What verbs share when they show a study: files written, terminal, exit code."""
+"""A judgement shown: the files of its report, the terminal or JSON, the exit code."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from paribus.border import open_anew
-from paribus.cli.shipped import with_published
 from paribus.core import Judgement, MachineError, Progress, UserError, Word
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import Evidence
@@ -19,8 +18,6 @@ from paribus.store import Store
 
 if TYPE_CHECKING:
     import argparse
-
-    from paribus.lenses.published.reading import Publication
 
 
 class _Display(Protocol):
@@ -33,7 +30,7 @@ class _Silent:
 
 
 def display(*, quiet: bool) -> AbstractContextManager[_Display]:
-    """Return what shows the progress of a study, on stderr; `quiet` shows nothing."""
+    """Return the display of a study's progress on stderr; with `quiet` one that shows nothing."""
     if quiet:
         return nullcontext(_Silent())
     from paribus.report.printing import console_on
@@ -42,17 +39,12 @@ def display(*, quiet: bool) -> AbstractContextManager[_Display]:
     return Display(console_on(sys.stderr))
 
 
-def conclude_and_write(
-    plan: Plan,
-    store: Store,
-    publications: Sequence[Publication] = (),
-    evidence: Evidence | None = None,
-) -> Judgement:
-    """Return the judgement of a study directory after writing its reports there.
+def conclude_and_write(plan: Plan, store: Store, evidence: Evidence | None = None) -> Judgement:
+    """Return the judgement of a study after writing its reports into the directory of `store`.
 
     `evidence` is that of all stored launches, where it need not be read from the store.
     """
-    judgement = with_published(conclude(plan, store, evidence), publications)
+    judgement = conclude(plan, store, evidence)
     write_files(judgement, store.directory)
     return judgement
 
@@ -86,7 +78,7 @@ def write_files(judgement: Judgement, directory: Path) -> None:
 
 
 def form(arguments: argparse.Namespace) -> dict[str, bool]:
-    """Return in which form a verb shows its judgement."""
+    """Return the options --json, --brief and --full as arguments of `print_and_write`."""
     return {"as_json": arguments.json, "brief": arguments.brief, "full": arguments.full}
 
 
@@ -98,9 +90,9 @@ def print_and_write(
     brief: bool = False,
     full: bool = False,
 ) -> int:
-    """Let `write` write its files, print the judgement, which names them, and return its exit code.
+    """Call `write`, print the judgement, which names the files, and return its exit code.
 
-    The text needs no file: why one could not be written is raised when the text is out.
+    An error of `write` is raised after the text is printed, which needs no file.
     """
     failed: Exception | None = None
     try:
@@ -117,10 +109,10 @@ def print_and_write(
 def print_judgement(
     judgement: Judgement, *, as_json: bool, brief: bool = False, full: bool = False
 ) -> int:
-    """Print the judgement for people, or as JSON, and return the exit code that it deserves.
+    """Print the judgement for people, or as JSON, and return its exit code.
 
-    A terminal gets one screen, unless it asks for the `full` report, which a pipe gets. `brief`
-    leaves the first sentence, the warnings and the table of verdicts.
+    A terminal gets a report of one screen, or with `full` the whole one, which a pipe gets anyway.
+    `brief`: only the first sentence, the warnings and the table of verdicts.
     """
     if as_json:
         from paribus.report import export
@@ -157,7 +149,7 @@ def check_folder(out: Path | None) -> None:
 
 
 def write_folder(out: Path, texts: Mapping[str, str]) -> None:
-    """Write texts by the names of their files into `out`, made if need be; raises UserError."""
+    """Write `texts`, by the names of their files, into the folder `out`; raises UserError."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
@@ -168,6 +160,6 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
 
 
 def unwritten(error: OSError, out: Path) -> UserError:
-    """Return the error of a folder in which a file cannot be written."""
+    """Return the UserError for a file that cannot be written into the folder `out`."""
     cause = f"cannot be written: {error.strerror}"
     return UserError(cause, place=str(out), fix="choose another folder with --out")

@@ -65,7 +65,7 @@ def pack(arguments: argparse.Namespace) -> int:
 
 
 def _check_study(file: Path, directory: Path) -> None:
-    """Remove what was unpacked from `file`, and raise StoreError, if it has no plan of a study."""
+    """Remove `directory`, and raise StoreError, if what was unpacked from `file` has no plan."""
     import shutil
 
     from paribus.plan import read_plan
@@ -79,7 +79,7 @@ def _check_study(file: Path, directory: Path) -> None:
 
 
 def _shortened(directory: Path) -> list[str]:
-    """Return the logs of a study whose middle was left out when they were stored."""
+    """Return the names of the logs whose middle was left out when they were stored."""
     from paribus.border import left_out_of
 
     logs = sorted((directory / "logs").glob("*"))

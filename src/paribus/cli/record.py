@@ -1,4 +1,4 @@
-"""`paribus record`: what the probes read of this machine, in a file that names nobody."""
+"""`paribus record`: the facts of this machine in a file without names, or those of such a file."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def record(arguments: argparse.Namespace) -> int:
 
 
 def read_this_machine() -> Archive:
-    """Return what facts.sh reads here at its greatest depth, scrubbed; raises ParseError."""
+    """Return what facts.sh reads on this machine at its greatest depth, without names.
+
+    Raises ParseError where it fails.
+    """
     import getpass
     import secrets
     import socket

@@ -1,4 +1,4 @@
-"""`paribus report DIR|REPORT`: a report made again from what is stored, and files for a paper."""
+"""`paribus report DIR|REPORT`: repeat a report from what is stored, and write files for a paper."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
-    """Return what is reported, the directory of its reports, and whether they can be made anew."""
+    """Return the judgement, the directory of its reports, and whether they are to be written anew.
+
+    They are for a study directory that can be written to, and not for a stored report.
+    """
     from paribus.cli import shipped
     from paribus.report.stored import is_report, read_report
 
@@ -98,7 +101,7 @@ def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
 
 
 def _of_study(arguments: argparse.Namespace) -> Judgement:
-    """Return the judgement of a study directory; what is accepted now is kept there."""
+    """Return the judgement of a study directory, in which the reasons of --accept are kept."""
     from paribus.cli import shipped
 
     directory: Path = arguments.directory

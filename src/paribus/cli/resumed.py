@@ -1,4 +1,8 @@
-"""Studies that their user did not begin, resumed or measured again: shown, and asked for."""
+"""Studies that somebody else may have begun: resumed, or unpacked and measured again, if trusted.
+
+A plan has commands of its author. One that this user did not begin is refused until --trust names
+the hash of the plan; a terminal shows what it would execute.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,10 @@ from paribus.studyfile.hosts import hosts_of
 
 
 def plan_to_resume(study: Path, out: Path | None, trusted: str) -> Plan:
-    """Return the plan frozen in `out`, or in the last directory of `study`, before it is loaded.
+    """Return the plan frozen in `out`, or in the last directory of the study file `study`.
 
-    Raises ForeignError for one that this user did not begin and that is not `trusted`; a terminal
-    shows what it would execute.
+    Raises ForeignError for one that this user did not begin and whose hash does not begin with
+    `trusted`.
     """
     directory = out or _last(study.stem)
     plan = read_plan(directory)
@@ -30,9 +34,9 @@ def plan_to_resume(study: Path, out: Path | None, trusted: str) -> Plan:
 
 
 def bundled(file: Path, hosts: Mapping[str, str], trusted: str) -> Study:
-    """Return the study that `paribus pack` put into `file`, to be measured again, here.
+    """Return the study that `paribus pack` put into `file`, to be measured again on this machine.
 
-    Its plan is kept, seed and all, but not its hosts: `hosts` names them by arm. Raises StoreError
+    Its plan is kept, the seed too, but not its hosts: `hosts` names them by arm. Raises StoreError
     for what is no such file, ForeignError as `plan_to_resume`, and StudyError for an arm without
     hosts and for a benchmark whose Python file is not packed.
     """
@@ -59,7 +63,7 @@ def bundled(file: Path, hosts: Mapping[str, str], trusted: str) -> Study:
 
 
 def _placed(arm: Arm, hosts: str, top: Place) -> Arm:
-    """Return an arm on the hosts that are named for it; those of its author are nobody else's."""
+    """Return an arm on the hosts named for it, in place of those of its author."""
     if not hosts and not (arm.hosts and arm.hosts.addresses and not arm.hosts.scheduler):
         return arm
     place = top.within(f"arms.{arm.name}", {"hosts": hosts or "?"})

@@ -1,4 +1,8 @@
-"""`paribus run STUDY`: plan, launch, judge, report."""
+"""`paribus run STUDY`: plan, launch, judge, report.
+
+`run` checks what can be checked before anything starts, `_in_allocations` runs the study in one
+allocation after the other, and `_execute` is one of these: built, planned, launched, shown.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +58,7 @@ if TYPE_CHECKING:
     from paribus.logs.change import Measured
 
 BUNDLE = ".zip"
-"""How the name of what `paribus pack` wrote ends."""
+"""The ending of files that `paribus pack` wrote."""
 
 EXAMPLE = """\
 example:
@@ -133,7 +137,7 @@ def _add_trust(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_earlier(parser: argparse.ArgumentParser) -> None:
-    """Declare what was measured before: of the question, and of the nodes of the study."""
+    """Declare options that name earlier measurements: --against, --calibration, --screen."""
     parser.add_argument(
         "--against",
         metavar="DIR",
@@ -164,7 +168,10 @@ def _add_earlier(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
-    """Return the exit code of `paribus run`; `keep` also a plan without a launch, if one fails."""
+    """Return the exit code of `paribus run`, or of a verb with its options (`calibrate`, ...).
+
+    `keep`: keep the directory of a plan without a launch after an error, too.
+    """
     from paribus.cli import shipped
 
     check_limits()
@@ -195,8 +202,8 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     if arguments.calibration is not None:
         from paribus.lenses.calibration import limits
 
-        for said in limits(study, arguments.calibration):
-            print(f"paribus: calibration: {said}", file=sys.stderr)
+        for text in limits(study, arguments.calibration):
+            print(f"paribus: calibration: {text}", file=sys.stderr)
     if arguments.against is not None:
         arguments.against = stored = _stored(arguments, study, accepted)
         latest = stored[-1] if isinstance(stored, Sequence) else stored
@@ -214,7 +221,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         arguments.out,
         resume=arguments.resume,
         replace=arguments.replace,
-        wait_s=ANSWER_S if is_job else 0.0,  # for who submitted this job
+        wait_s=ANSWER_S if is_job else 0.0,  # until the process that submitted this job lets it go
         keep=keep,
     ) as directory:
         if arguments.detach and not is_job:
@@ -223,7 +230,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
 
 
 def _alone(arguments: argparse.Namespace, study: Study) -> Study:
-    """Return `study`; with --alone as one of that arm only."""
+    """Return `study`, with --alone reduced to that arm."""
     if not arguments.alone:
         return study
     from paribus.designs.calibrate import alone
@@ -240,7 +247,7 @@ def _alone(arguments: argparse.Namespace, study: Study) -> Study:
 def _stored(
     arguments: argparse.Namespace, study: Study, accepted: Mapping[str, str]
 ) -> Measured | Sequence[Measured]:
-    """Return the stored study of --against, with --alone several.
+    """Return the stored study that --against names, or with --alone the studies in that folder.
 
     Raises UserError where `study` cannot be judged against them.
     """
@@ -255,6 +262,7 @@ def _stored(
 
 
 def _check(arguments: argparse.Namespace) -> Check | None:
+    """Return the check of the first facts against those of --against, None without it."""
     if arguments.against is None:
         return None
     from paribus.logs import against, alone
@@ -284,7 +292,7 @@ def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:
 
 
 def _screened(study: Study, directories: Sequence[Path]) -> Study:
-    """Return `study` with what screens said of its nodes; stderr says it too."""
+    """Return `study` with the answers of screens on its nodes, which stderr shows too."""
     from paribus.screen.before import with_screens
 
     study, reported = with_screens(study, directories, time.time())
@@ -309,21 +317,24 @@ def run_in(
     accepted: Mapping[str, str],
     publications: Sequence[Publication],
 ) -> int:
-    """Return the exit code of a study that is run in a directory that is claimed."""
+    """Return the exit code of a study, run in a `directory` whose lock is held.
+
+    `accepted`: reasons for differences by fact, as --accept gives them.
+    """
     with Board(directory) as board:
         board.code = _in_allocations(arguments, study, directory, board, accepted, publications)
     return board.code
 
 
 def _as_a_job(arguments: argparse.Namespace, directory: Path) -> list[str]:
-    """Return this command line as a job has it, which is to write into `directory`."""
+    """Return this command line for a job, with --out, without --dry-run."""
     words = [one for one in sys.argv[1:] if one != "--dry-run"]
     named = [] if arguments.out else ["--out", str(directory)]
     return [sys.executable, "-m", "paribus", *words, *named]
 
 
 def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int:
-    """Submit this command line as a job, and say how it is watched."""
+    """Submit this command line as a job, print how to watch it, and return the exit code."""
     from paribus.schedulers import detached
 
     detached.check(study)
@@ -343,8 +354,8 @@ def _in_allocations(
     accepted: Mapping[str, str],
     publications: Sequence[Publication],
 ) -> int:
-    """Return the exit code of a study that is run in as many allocations as it takes."""
-    if design_of(study).builds:  # they are made before the plan is, and follow from its seed
+    """Return the exit code of a study, run in as many allocations as it takes."""
+    if design_of(study).builds:  # builds are made before the plan is, and follow from its seed
         frozen = plans.read_plan(directory).study.settings.seed if arguments.resume else None
         study = plans.seeded(study, frozen)
     staged = design_of(study).staged()
@@ -379,7 +390,7 @@ def _execute(
     accepted: Mapping[str, str],
     publications: Sequence[Publication],
 ) -> int:
-    """Return the exit code of a study that is run in `directory`."""
+    """Return the exit code of a study; `staged` has its stages as arms, `opened` their stations."""
     from paribus.cli import outputs
     from paribus.report.progress import plain_line
 
@@ -402,8 +413,8 @@ def _execute(
                 def show(progress: Progress) -> None:
                     effects = [effect_of(one) for one in progress.headlines]
                     most = progress.launches_most if plan.design.has_end else 0
-                    said = plain_line(progress)
-                    board.say(said, effects, most, progress.failures, doing_of(progress))
+                    text = plain_line(progress)
+                    board.say(text, effects, most, progress.failures, doing_of(progress))
                     display.update(progress)
 
                 check = _check(arguments)
@@ -434,7 +445,7 @@ def _execute(
 def _change(arguments: argparse.Namespace, judgement: Judgement, directory: Path, code: int) -> int:
     """Show what changed from the study of --against, and return the exit code.
 
-    It is that of the change, to which the rules of --fail-on apply, or else that of the study.
+    It is that of the change, to which the rules of --fail-on apply; if that is 0, the study's.
     """
     from paribus.logs import changes_verb
 
@@ -462,7 +473,7 @@ def _show(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
 
 
 def doing_of(progress: Progress) -> Doing | None:
-    """Return the launch that begins, as those see it who watch the directory."""
+    """Return the launch that begins, for the file that `paribus watch` reads; None without one."""
     one = progress.launch
     if one is None:
         return None
@@ -481,8 +492,8 @@ def doing_of(progress: Progress) -> Doing | None:
 
 
 def effect_of(finding: Finding) -> Effect:
-    """Return a headline as those see it who watch the directory."""
-    said, verdict = finding.comparison, finding.verdict
+    """Return a headline for the file that `paribus watch` reads."""
+    known, verdict = finding.comparison, finding.verdict
     effect = Effect(
         finding.benchmark,
         finding.arm,
@@ -490,10 +501,10 @@ def effect_of(finding: Finding) -> Effect:
         reason_of(verdict),
         better=finding.metric.better,
     )
-    if said is None or not verdict.size_known:
+    if known is None or not verdict.size_known:
         return effect
-    high = said.high if math.isfinite(said.high) else None
-    return replace(effect, ratio=said.ratio, low=said.low, high=high)
+    high = known.high if math.isfinite(known.high) else None
+    return replace(effect, ratio=known.ratio, low=known.low, high=high)
 
 
 def _check_kept(directory: Path) -> None:
@@ -515,7 +526,7 @@ def _seconds(text: str) -> float:
 
 
 def _studies(prefix: str, **_: object) -> list[str]:
-    """Return what may stand for STUDY: the names of those that ship, and study files here."""
+    """Return the completions of STUDY: names of studies that ship, and study files here."""
     from paribus.studyfile.shipping import shipped_studies
 
     files = [str(path) for path in Path().glob(f"{prefix}*.toml")]

@@ -1,4 +1,7 @@
-"""`paribus self-test`: do kernels, launches, verdicts and reports work as installed?"""
+"""`paribus self-test`: check that kernels, launches, verdicts and reports work as installed.
+
+A study of a program that sleeps, in one arm 1.5 times as long, must find just that.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ example:
 """
 
 DELAY = 1.5
-"""What the arm `delayed` takes, as a multiple of `plain`: it sleeps."""
+"""The time of the arm `delayed` over that of `plain`."""
 
 NEAR = 0.1
-"""How far the interval may stay away from DELAY, as a share: starting a program takes time too."""
+"""How far the interval may be from DELAY, as a share: starting the program takes time too."""
 
 ARMS = """
 question = "Is a known delay of 50 % found?"
@@ -78,13 +81,13 @@ def self_test(arguments: argparse.Namespace) -> int:
 
 
 def _works(what: str, step: Callable[[], str]) -> bool:
-    """Return whether a step works, after a line that says so, or why not."""
+    """Return whether `step` works, and print a line with the text it returns, or its error."""
     begun = time.monotonic()
     try:
-        said, works = step(), True
+        text, works = step(), True
     except ParibusError as error:
-        said, works = str(error), False
-    print(f"{'ok' if works else 'FAILED':7}{what}: {said} ({time.monotonic() - begun:.0f} s)")
+        text, works = str(error), False
+    print(f"{'ok' if works else 'FAILED':7}{what}: {text} ({time.monotonic() - begun:.0f} s)")
     return works
 
 
@@ -98,7 +101,7 @@ def _compiled() -> str:
 
 
 def _launched(benchmark: str, directory: Path) -> str:
-    """Run the study of a benchmark; what it prints is in its report."""
+    """Run the study of a benchmark; return how many launches it made, all of them good."""
     from paribus.core import State, count
     from paribus.store import Store
 
@@ -118,10 +121,11 @@ def _launched(benchmark: str, directory: Path) -> str:
 
 
 def _found(directory: Path) -> str:
+    """Return the verdict of the test's study in short; raises MachineError where it is wrong."""
     (row,) = _verdict(directory)["headlines"]
-    word, said = row["verdict"]["word"], row["comparison"] or {}
-    low, high = said.get("low") or 0.0, said.get("high") or 0.0
-    shown = f"{word}, {said.get('ratio') or 0:.2f}x [{low:.2f}x, {high:.2f}x]"
+    word, known = row["verdict"]["word"], row["comparison"] or {}
+    low, high = known.get("low") or 0.0, known.get("high") or 0.0
+    shown = f"{word}, {known.get('ratio') or 0:.2f}x [{low:.2f}x, {high:.2f}x]"
     if word != "slower" or low > DELAY * (1 + NEAR) or high < DELAY * (1 - NEAR):
         raise MachineError(
             f"it was judged {shown}",
@@ -132,7 +136,7 @@ def _found(directory: Path) -> str:
 
 
 def _packed(directory: Path) -> str:
-    """Read the report again, and check what is packed as somebody would who was not here."""
+    """Repeat the report, pack the study and verify the file; return what was found."""
     before, file = _verdict(directory), directory.with_suffix(".zip")
     _executed("report", str(directory))
     if _verdict(directory)["headlines"] != before["headlines"]:
@@ -159,9 +163,9 @@ def _executed(*words: str) -> None:
     with redirect_stdout(out), redirect_stderr(out):
         code = dispatch(words)
     if code not in (0, 3, 4):  # of a withheld verdict and of failed launches, verdict.json says why
-        said = "".join(f"\n    {line}" for line in out.getvalue().splitlines())
+        output = "".join(f"\n    {line}" for line in out.getvalue().splitlines())
         raise MachineError(
-            f"ended with the exit code {code}, after:{said}",
+            f"ended with the exit code {code}, after:{output}",
             place=f"paribus {words[0]}",
             fix="this is a defect of Paribus: report it, with what `paribus record` shows",
         )

@@ -1,4 +1,4 @@
-"""The studies that ship with Paribus, by name."""
+"""Studies and publications by path, or by the name of one that ships with Paribus."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def find_study(text: str) -> Path:
-    """Return the study file that `text` is the path of, or the name of one that ships.
+    """Return the study file at the path `text`, or the one that ships under this name.
 
     Raises UserError with the nearest name.
     """
@@ -37,12 +37,12 @@ def find_shipped(name: str) -> Path:
 
 
 def announce(text: str) -> None:
-    """Say on stderr what is about to be done in the user's name."""
+    """Print on stderr what is about to be done, such as executing a benchmark file."""
     print(text, file=sys.stderr)
 
 
 def add_beside(parser: argparse.ArgumentParser) -> None:
-    """Declare --beside, which lays published figures beside one's own."""
+    """Declare --beside, which shows published figures beside one's own."""
     parser.add_argument(
         "--beside",
         metavar="FILE",
@@ -74,7 +74,7 @@ def with_published(judgement: Judgement, publications: Sequence[Publication]) ->
 
 
 def shipped_publication(path: Path) -> Path | None:
-    """Return the publication that ships under the name `path`, which is no file; else None."""
+    """Return the publication that ships under the name `path`; None for a file or unknown name."""
     return None if exists(path) else _shipped_publications().get(path.name.removesuffix(".toml"))
 
 

@@ -38,9 +38,10 @@ not proved: who measured, where and when, and that these programs printed these
 
 @dataclass(slots=True)
 class Reread:
-    """What reading the outputs again gave: how many agree, which do not, and which were not read.
+    """The result of reading the outputs of all launches again.
 
-    `differ` has a line each; `left` counts launches by the reason.
+    `agree`: how many gave the stored samples; `differ`: a line for each that did not; `left`: how
+    many were not read, by the reason.
     """
 
     agree: int = 0
@@ -87,8 +88,8 @@ def _verified(directory: Path, lines: list[str]) -> int:
         found = reread(plan, store)
         now = to_json(conclude(plan, store))
     lines += _of_outputs(found)
-    said, wrong = _of_verdicts(_stored(directory), now)
-    print("\n".join([*map(printable, [*lines, *said]), NOT_PROVED]))
+    of_verdicts, wrong = _of_verdicts(_stored(directory), now)
+    print("\n".join([*map(printable, [*lines, *of_verdicts]), NOT_PROVED]))
     return int(bool(found.differ) or wrong)
 
 
@@ -96,7 +97,7 @@ def _verified(directory: Path, lines: list[str]) -> int:
 
 
 def reread(plan: Plan, store: Store) -> Reread:
-    """Return what reading the output of every stored launch again gives."""
+    """Read the output of every stored launch again, and return how it compares."""
     selections = {one.label: one for one in plan.study.benchmarks}
     own = {arm.name for arm in plan.study.arms if "OMP_NUM_THREADS" in arm.env}
     found = Reread()
@@ -129,9 +130,10 @@ def _unread(one: Stored, selection: Selection | None) -> str:
 
 
 def _differs(one: Stored, selection: Selection, logs: Path, found: Reread, *, chosen: bool) -> str:
-    """Note in `found` whether the output of a launch gives its samples; return why it cannot.
+    """Note in `found` whether the output of a launch gives its samples; return why it cannot say.
 
-    The number of threads that an arm chose is not stored: such an output is not judged.
+    `chosen`: the arm chose the number of threads. That is not stored, so that an output which is
+    refused then is not counted as different.
     """
     from paribus.benchmarks import benchmark_of
     from paribus.core import ParseError, Request
@@ -177,7 +179,7 @@ def _of_outputs(found: Reread) -> Iterator[str]:
 
 
 def _some(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the first lines of some, and how many more there are."""
+    """Yield the first MOST_SHOWN lines of differences, and how many more there are."""
     yield from (f"  DIFFERS {line}" for line in lines[:MOST_SHOWN])
     if len(lines) > MOST_SHOWN:
         yield f"  and {len(lines) - MOST_SHOWN} more"
@@ -207,7 +209,10 @@ def _stored(directory: Path) -> Mapping[str, Any] | None:
 def _of_verdicts(
     stored: Mapping[str, Any] | None, now: Mapping[str, Any]
 ) -> tuple[list[str], bool]:
-    """Return what a stored verdict and this version's say, and whether they differ wrongly."""
+    """Return lines on the stored verdicts against this version's, and whether they are wrong.
+
+    They are where the same version, or an unknown one, gave other verdicts.
+    """
     if stored is None:
         return ["verdicts: none is stored"], False
     versions = stored.get("versions")
@@ -230,7 +235,7 @@ def differing(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str
         for name in {**was, **is_now}:
             if name not in was or name not in is_now:
                 yield f"{name}: only {'stored' if name in was else 'in this judgement'}"
-            elif (old := _said(was[name])) != (new := _said(is_now[name])):
+            elif (old := _figures(was[name])) != (new := _figures(is_now[name])):
                 yield f"{name}: {_shown(old)}; now {_shown(new)}"
 
 
@@ -246,19 +251,20 @@ def _name(row: Mapping[str, Any]) -> str:
     return " ".join(str(one) for one in parts if one)
 
 
-def _said(row: Mapping[str, Any]) -> dict[str, Any]:
+def _figures(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the word and the figures of a row, without sentences."""
     verdict, comparison = (row.get(key) or {} for key in ("verdict", "comparison"))
     if not (isinstance(verdict, dict) and isinstance(comparison, dict)):
         return {"word": "not readable"}
-    said = {key: verdict.get(key) for key in ("word", "code", "final", "blocks_needed")}
-    said |= {key: row.get(key) for key in ("margin", "reference_value", "arm_value")}
-    return {key: _rounded(value) for key, value in {**said, **comparison}.items()}
+    found = {key: verdict.get(key) for key in ("word", "code", "final", "blocks_needed")}
+    found |= {key: row.get(key) for key in ("margin", "reference_value", "arm_value")}
+    return {key: _rounded(value) for key, value in {**found, **comparison}.items()}
 
 
-def _shown(said: Mapping[str, Any]) -> str:
-    figures = [f"{said[key]:.4g}" if said.get(key) else "?" for key in ("ratio", "low", "high")]
-    return f"{said['word']}, {figures[0]} [{figures[1]}, {figures[2]}]"
+def _shown(row: Mapping[str, Any]) -> str:
+    """Return a row of `_figures` as "slower, 1.05 [1.04, 1.06]"."""
+    figures = [f"{row[key]:.4g}" if row.get(key) else "?" for key in ("ratio", "low", "high")]
+    return f"{row['word']}, {figures[0]} [{figures[1]}, {figures[2]}]"
 
 
 def _rounded(value: Any) -> Any:

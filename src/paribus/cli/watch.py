@@ -1,4 +1,4 @@
-"""`paribus watch DIR`: what a study does that runs somewhere else."""
+"""`paribus watch DIR`: show the progress of a study that runs in another process, until it ends."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ POLL_S = 1.0
 """Seconds between two looks."""
 
 ASKED = 10
-"""Looks for each question to the scheduler about a job that waits."""
+"""The scheduler is asked about a job that waits once in so many looks."""
 
 GONE = 5
-"""Looks in a row that must find nobody there: one may fall between two holders of the lock."""
+"""Looks in a row that must find no process at work: one may fall between two owners of a lock."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,15 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def watch(arguments: argparse.Namespace) -> int:
-    """Return the exit code of the study that is watched; nothing in its directory is written.
+    """Print each new line on the study's progress until it ends; return its exit code.
 
-    Raises StoreError where no `paribus run` has begun, and where one has ended without an exit
-    code.
+    Nothing is written. Raises StoreError where no `paribus run` has begun in the directory, and
+    where one has ended without an exit code.
     """
     from paribus.schedulers import detached
 
     directory: Path = arguments.directory
-    shown, nobody, looks = "", 0, 1
+    shown, found_none, looks = "", 0, 1
     while True:
         standing = read_standing(directory)
         if standing and standing.text != shown:
@@ -50,11 +50,11 @@ def watch(arguments: argparse.Namespace) -> int:
         if standing and standing.code is not None:
             return standing.code
         if standing and standing.job and not alive(directory):
-            nobody = 0 if looks % ASKED or not detached.is_gone(standing.job) else GONE
+            found_none = 0 if looks % ASKED or not detached.is_gone(standing.job) else GONE
         else:
-            nobody = 0 if alive(directory) else nobody + 1
+            found_none = 0 if alive(directory) else found_none + 1
         looks += 1
-        if nobody >= GONE:
+        if found_none >= GONE:
             raise StoreError(
                 _ended(standing),
                 place=str(directory),

@@ -1,4 +1,7 @@
-"""What each node says of itself: one script, all nodes at once."""
+"""The answers of nodes about themselves: node.sh runs on all at once and prints "KEY VALUE" lines.
+
+"mpi.launcher /usr/bin/mpirun" and "limit.nofile 1024" become values of facts of an Answer.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,29 @@ from paribus.hosts.reached import Host
 from paribus.hosts.session import Session, SessionError, nonce, with_each
 
 ASK_S = 20.0
-"""Seconds that a node may take to say all of itself."""
+"""Seconds that a node may take to answer."""
 
 _CLOCK_READINGS = 3
 
 LONGEST = 1000
-"""Characters of a value: no node has a longer one to say."""
+"""Characters of the longest value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one node answered.
+    """The answer of one node.
 
-    `facts` holds the values of each key of node.sh. `failure` says how it failed to answer, with
-    `said` as the last it said on standard error. `offset_s` is how far its clock is ahead of this
-    machine's, known to +-`offset_error_s`; NaN where it said no time. `connect_s` is the time until
-    its shell answered, `trip_s` that of one question, `answer_s` that of all.
+    `facts`: the values of each key of node.sh. `failure`: how it failed to answer, "" if it did
+    not; then `stderr` has its last errors, and `code` the exit code of its shell. `banner`: lines
+    that login scripts printed. `offset_s`: how far its clock is ahead of this machine's, in s, to
+    +-`offset_error_s`; NaN if not known. `connect_s`: the time until its shell answered; `trip_s`:
+    that of one question; `answer_s`: that of the whole answer.
     """
 
     name: str
     facts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     failure: str = ""
-    said: str = ""
+    stderr: str = ""
     code: int | None = None
     banner: tuple[str, ...] = ()
     offset_s: float = float("nan")
@@ -58,15 +62,15 @@ class Answer:
 
 
 def ask(hosts: Sequence[Host], *, prefix: str = "", timeout_s: float = ASK_S) -> tuple[Answer, ...]:
-    """Return the answer of each host, in their order. `prefix` is where MPI is installed there."""
+    """Return the answer of each host, in their order; `prefix`: where MPI is, "" to look for it."""
     script = script_of("node.sh")
 
     def talk(session: Session) -> Answer:
         return _answer(session, script, prefix)
 
     return tuple(
-        _failed(host, said, timeout_s) if isinstance(said, SessionError) else said
-        for host, said in zip(hosts, with_each(hosts, timeout_s, talk), strict=True)
+        _failed(host, found, timeout_s) if isinstance(found, SessionError) else found
+        for host, found in zip(hosts, with_each(hosts, timeout_s, talk), strict=True)
     )
 
 
@@ -76,6 +80,7 @@ def script_of(name: str) -> str:
 
 
 def _answer(session: Session, script: str, prefix: str) -> Answer:
+    """Return what a host answers to `script` in its session, with the offset of its clock."""
     mark, begin = nonce(), time.monotonic()
     session.send(
         f'echo; echo {mark}; while read -r word && [ "$word" = clock ]; do date +%s.%N; done\n'
@@ -106,12 +111,12 @@ def _answer(session: Session, script: str, prefix: str) -> Answer:
 
 
 def _reading(session: Session) -> tuple[float, float]:
-    """Return the time of a round trip and how far the clock there is ahead, in s."""
+    """Return the time of a round trip, and how far the clock there is ahead, both in s."""
     begin, here = time.monotonic(), time.time()
     session.send("clock\n")
-    said = session.line()
+    line = session.line()
     trip = time.monotonic() - begin
-    whole, _, part = said.strip()[:40].partition(".")
+    whole, _, part = line.strip()[:40].partition(".")
     if not whole.isdecimal() or len(whole) > 12:
         return trip, float("nan")
     if part.isdecimal():
@@ -126,4 +131,4 @@ def _failed(host: Host, error: SessionError, timeout_s: float) -> Answer:
         "flood": "prints without end",
         "ended": "cannot be reached" if error.code == 255 else "ends before it has answered",
     }[error.kind]
-    return Answer(host.name, failure=failure, said=error.said, code=error.code)
+    return Answer(host.name, failure=failure, stderr=error.stderr, code=error.code)

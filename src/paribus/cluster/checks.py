@@ -1,4 +1,8 @@
-"""The checks of what nodes said: each takes all answers and returns findings."""
+"""The checks of the nodes' answers: each takes all answers and returns findings.
+
+A finding has a grade, a cause, the nodes and a fix: "warning: C library differs: glibc 2.36 (3
+nodes), glibc 2.31 (n4); install the same distribution on all nodes".
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ GRADES: tuple[Grade, ...] = ("broken", "warning", "information", "ok")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about the cluster: the check, its grade, what was found and what fixes it.
+    """The result of a check on some nodes.
 
-    "broken": MPI launches would fail, hang or be invalid. "warning": they may, or figures suffer.
-    "information": good to know. `nodes` are those concerned, none for all. `fix` is a command or a
-    sentence.
+    `grade`: "broken": MPI launches would fail, hang or be invalid; "warning": they may, or figures
+    suffer; "information": good to know. `nodes`: those concerned, () for all. `fix`: a command or a
+    sentence, "" where none is needed.
     """
 
     check: str
@@ -35,23 +39,24 @@ class Finding:
 
 
 def worst_first(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Return the findings by grade, those of a grade in the order in which they were made."""
+    """Return the findings sorted by grade, otherwise in their order."""
     return tuple(sorted(findings, key=lambda one: GRADES.index(one.grade)))
 
 
 CLOCK_WARNING_S, CLOCK_BROKEN_S = 0.1, 10.0
 
 LITTLE_BYTES = 256 << 20
-"""Free bytes below which a scratch directory is too small for what MPI and Paribus put there."""
+"""Free bytes below which a directory is too small for the files of MPI and Paribus."""
 
 LITTLE_MEMLOCK = 1 << 20
 """KiB of locked memory below which RDMA cannot register its buffers."""
 
 Check = Callable[[Sequence[Answer]], list[Finding]]
+"""A check, from the answers of all nodes that answered."""
 
 
 def same_machine(answers: Sequence[Answer]) -> list[Finding]:
-    """Return findings for names that are one machine, by boot, network namespace and identity."""
+    """Return findings for names that are one machine, by boot, network namespace and hostname."""
     boots = _groups(answers, lambda one: one.one("boot"))
     found = []
     for nodes in boots.values():
@@ -86,7 +91,7 @@ def same_machine(answers: Sequence[Answer]) -> list[Finding]:
 
 
 def hostnames(answers: Sequence[Answer]) -> list[Finding]:
-    """Return a warning where two machines call themselves the same."""
+    """Return a finding for each hostname that several machines have."""
     found = []
     for name, same in _groups(answers, lambda one: one.one("hostname")).items():
         if len(_groups(same, lambda one: one.one("boot") + one.one("net"))) > 1:
@@ -126,8 +131,8 @@ def limits(answers: Sequence[Answer]) -> list[Finding]:
     stack = [one for one in answers if _limit(one, "stack") < 8192]
     found = []
     if memlock:
-        said = format_bytes(int(min(_limit(one, "memlock") for one in memlock)) * 1024)
-        cause = f"{said} of locked memory through ssh" + (
+        least_memory = format_bytes(int(min(_limit(one, "memlock") for one in memlock)) * 1024)
+        cause = f"{least_memory} of locked memory through ssh" + (
             ": RDMA cannot register its buffers" if rdma else "; RDMA would need more"
         )
         fix = (
@@ -158,8 +163,8 @@ def limits(answers: Sequence[Answer]) -> list[Finding]:
 
 
 def _limit(answer: Answer, key: str) -> float:
-    said = answer.one(f"limit.{key}")
-    return int(said) if said.isdecimal() else math.inf
+    value = answer.one(f"limit.{key}")
+    return int(value) if value.isdecimal() else math.inf
 
 
 def rdma(answers: Sequence[Answer]) -> list[Finding]:
@@ -175,8 +180,8 @@ def rdma(answers: Sequence[Answer]) -> list[Finding]:
             found.append(Finding("rdma", "broken", cause, (one.name,), fix))
 
     def ports(answer: Answer) -> str:
-        # By what a port is, never by its name: of two like machines one may have mlx5_0, the
-        # other mlx5_1.
+        # By rate and link layer, not by name: the same port may be mlx5_0 on one machine, mlx5_1
+        # on another.
         active = (p.split("|")[2:] for p in answer.all("rdma") if "ACTIVE" in p.upper())
         return ", ".join(sorted(" ".join(words[::-1]) for words in active)) or "none active"
 
@@ -186,7 +191,7 @@ def rdma(answers: Sequence[Answer]) -> list[Finding]:
 
 
 def clocks(answers: Sequence[Answer]) -> list[Finding]:
-    """Return findings for clocks that are surely off, beyond what the round trip leaves open."""
+    """Return findings for clocks that are off by more than the round trip leaves uncertain."""
     found = []
     apart = 0.0
     for one in answers:
@@ -214,12 +219,12 @@ def _off(seconds: float) -> str:
 
 
 def places(answers: Sequence[Answer]) -> list[Finding]:
-    """Return findings for directories that Paribus and MPI write to: refused, full, small."""
+    """Return findings for directories of Paribus and MPI that are not writable, full or small."""
     found: dict[tuple[Grade, str, str], list[str]] = {}
     for one in answers:
         for key in ("tmp", "home", "shm"):
-            if said := _place(one, key):
-                found.setdefault(said, []).append(one.name)
+            if problem := _place(one, key):
+                found.setdefault(problem, []).append(one.name)
     findings = [
         Finding("space", grade, cause, tuple(names), fix)
         for (grade, cause, fix), names in found.items()
@@ -228,6 +233,7 @@ def places(answers: Sequence[Answer]) -> list[Finding]:
 
 
 def _place(answer: Answer, key: str) -> tuple[Grade, str, str] | None:
+    """Return grade, cause and fix of a directory with a problem; `key`: tmp, home or shm."""
     where = answer.one(key)
     if not where:
         return (
@@ -250,7 +256,7 @@ def _place(answer: Answer, key: str) -> tuple[Grade, str, str] | None:
         return None
     blocks, size, inodes, total = map(int, space.groups())
     if blocks * size < LITTLE_BYTES:
-        # Without the figure: alike nodes make one line.
+        # Without the figure, so that nodes with the same problem make one line.
         cause = f"{where} has less than {format_bytes(LITTLE_BYTES)} free"
         return ("warning", cause, f"remove files there: du -xh {where} | sort -h | tail")
     if total and inodes < 1000:
@@ -277,7 +283,8 @@ def differing(
     grade: Grade,
     fix: str,
 ) -> list[Finding]:
-    """Return a finding, with the nodes that are fewest, where `read` gives more than one value."""
+    """Return a finding where `read` returns more than one value; its nodes: those without the
+    most frequent one."""
     groups = _groups(answers, lambda one: read(one) or "none")
     if len(groups) < 2:
         return []
@@ -296,7 +303,7 @@ def _few(answers: Sequence[Answer]) -> str:
 
 
 def _groups(answers: Sequence[Answer], key: Callable[[Answer], str]) -> dict[str, list[Answer]]:
-    """Return the answers by what `key` gives, without those for which it gives nothing."""
+    """Return the answers grouped by `key`, without those for which that is ""."""
     groups: dict[str, list[Answer]] = {}
     for one in answers:
         if value := key(one):
@@ -309,11 +316,11 @@ def _names(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 SLOW_S = 2.0
-"""Seconds for a connection after which a node is called slow."""
+"""Seconds of a connection from which on a node is called slow."""
 
 
 def reached(answers: Sequence[Answer]) -> list[Finding]:
-    """Return a finding for each way in which nodes did not answer."""
+    """Return a finding for each way in which nodes failed to answer, and one for those that did."""
     alike: dict[tuple[str, str], list[str]] = {}
     for one in answers:
         if not one.answered:
@@ -326,23 +333,24 @@ def reached(answers: Sequence[Answer]) -> list[Finding]:
 
 
 def _why(answer: Answer) -> tuple[str, str]:
-    said = answer.said.splitlines()[-1].strip() if answer.said.strip() else ""
+    """Return cause and fix of a failure to answer."""
+    last = answer.stderr.splitlines()[-1].strip() if answer.stderr.strip() else ""
     if answer.failure.startswith("no answer"):
-        prompt = re.search(r"(password|passphrase)[^\n]*:\s*$", answer.said, re.IGNORECASE)
+        prompt = re.search(r"(password|passphrase)[^\n]*:\s*$", answer.stderr, re.IGNORECASE)
         if prompt:
             return "it asks for a password", (
                 "Paribus asks for none: load a key into your agent (ssh-add), or --identity FILE"
             )
-        return f"{answer.failure}{f' ({said})' if said else ''}", (
+        return f"{answer.failure}{f' ({last})' if last else ''}", (
             "log in by hand and look: a file system that does not answer, a load that is too high,"
             " or a login script that waits"
         )
     if answer.failure == "cannot be reached":
-        error = why_no_connection(answer.name, answer.said, ())
+        error = why_no_connection(answer.name, answer.stderr, ())
         return error.cause, error.fix
     if answer.failure == "prints without end":
         return "it prints without end", "look at what its login scripts print (~/.bashrc)"
-    ended = f" ({said})" if said else f" (exit code {answer.code})" if answer.code else ""
+    ended = f" ({last})" if last else f" (exit code {answer.code})" if answer.code else ""
     return f"{answer.failure}{ended}", (
         "Paribus needs a POSIX shell as /bin/sh there; a login shell such as /sbin/nologin, a"
         " forced command or a login script that ends the session prevents it"
@@ -359,12 +367,12 @@ def banners(answers: Sequence[Answer]) -> list[Finding]:
         Finding(
             "banner",
             "warning",
-            f"login scripts print on standard output: {said!r}",
+            f"login scripts print on standard output: {text!r}",
             tuple(nodes),
             "print only for people: put [ -t 1 ] before it in ~/.bashrc or /etc/profile.d; scp and"
             " MPI's launchers stumble over it",
         )
-        for said, nodes in alike.items()
+        for text, nodes in alike.items()
     ]
 
 

@@ -1,8 +1,8 @@
-"""`paribus cluster cloud-init HOSTS`: what a new virtual machine needs to be a node.
+"""`paribus cluster cloud-init HOSTS`: user-data by which a new virtual machine becomes a node.
 
-Packages, limits, the user's key, and no password login. The format is cloud-init's
+It installs packages, limits and the user's key, and forbids passwords. The format is cloud-init's
 (https://docs.cloud-init.io/en/latest/reference/modules.html). It holds no secret, unless host keys
-are pinned: then each node gets a private key that every process there may read.
+are pinned (--pin): then each node gets a private key that every process there may read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from paribus.cluster.setup import key_pair
 from paribus.core import Hosts, UserError, typed
 
 MOST_BYTES = 16384
-"""Bytes of user-data that the strictest large provider takes (EC2, before its encoding)."""
+"""The most bytes of user-data that all large providers take (EC2 the fewest, before encoding)."""
 
 PACKAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "debian": {
@@ -39,13 +39,13 @@ PACKAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "none": ("gcc-c++",),
     },
 }
-"""By family of distributions and by MPI; "none" for an image that brings one, or a node of yours.
+"""Packages by family of distributions and by MPI; "none" for an image that has one.
 
-Debian's names are Ubuntu's too, and those of RHEL are Fedora's, Alma's and Rocky's: there MPI lies
-in /usr/lib64/openmpi or /usr/lib64/mpich."""
+Ubuntu has Debian's names; Fedora, Alma and Rocky have those of RHEL, whose MPI is in
+/usr/lib64/openmpi or /usr/lib64/mpich."""
 
 PREFIXES = {"rhel": {"openmpi": "/usr/lib64/openmpi", "mpich": "/usr/lib64/mpich"}}
-"""Where MPI lies if it is not on the PATH."""
+"""Where MPI is installed if that is not on the PATH."""
 
 KEYS = frozenset(
     {
@@ -53,7 +53,7 @@ KEYS = frozenset(
         *("ssh_deletekeys", "ssh_genkeytypes", "ssh_pwauth", "users", "write_files"),
     }
 )
-"""Every key that is written: cloud-init itself ignores an unknown one in older releases."""
+"""Every key that is written, for a test: older releases of cloud-init ignore unknown keys."""
 
 LIMITS = """\
 # RDMA registers its buffers in locked memory; ranks open many files, and some have large stacks.
@@ -80,7 +80,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the nodes are to be: login name, public keys, and where packages come from."""
+    """What the nodes shall have: login name, public keys, distribution and MPI."""
 
     user: str
     keys: tuple[str, ...]
@@ -108,7 +108,8 @@ def public_key(text: str, place: str) -> str:
 
 
 def _is_key(kind: str, body: str) -> bool:
-    """Return whether `body` is a key of its `kind`: it begins with the kind, after its length."""
+    """Return whether `body` is a key of this `kind`: decoded it begins with the kind's length, then
+    the kind."""
     try:
         raw = base64.b64decode(body, validate=True)
         (size,) = struct.unpack(">I", raw[:4])
@@ -118,7 +119,7 @@ def _is_key(kind: str, body: str) -> bool:
 
 
 def check_user(name: str) -> str:
-    """Return a login name that new machines take; raises UserError."""
+    """Return `name` if new machines accept it as a login name; raises UserError."""
     if name == "root" or not _USER.fullmatch(name):
         cause = "root does not log in" if name == "root" else "is no login name"
         fix = "choose another: lower-case letters, digits, - and _"
@@ -127,9 +128,9 @@ def check_user(name: str) -> str:
 
 
 def user_data(wanted: Wanted, host_key: tuple[str, str] | None = None) -> str:
-    """Return the text of user-data; with `host_key` (private, public) that key is the node's.
+    """Return the text of user-data; `host_key`: the private and public host key of the node.
 
-    Raises UserError where it is larger than providers take.
+    Raises UserError where it is larger than MOST_BYTES.
     """
     import yaml
 
@@ -171,7 +172,7 @@ def user_data(wanted: Wanted, host_key: tuple[str, str] | None = None) -> str:
 
 
 def _blocks() -> Any:
-    """Return a writer of YAML that shows texts of several lines as such."""
+    """Return a YAML dumper that writes texts of several lines as blocks."""
     import yaml
 
     def text(writer: Any, value: str) -> Any:
@@ -184,7 +185,7 @@ def _blocks() -> Any:
 
 
 def known_host(names: Sequence[str], public: str) -> str:
-    """Return the line of known_hosts for a node with the `public` host key."""
+    """Return the line of known_hosts for a node of these names with the `public` host key."""
     return f"{','.join(names)} {' '.join(public.split()[:2])}\n"
 
 
@@ -192,10 +193,11 @@ MOST_KEY_BYTES = 16384
 
 
 def write(arguments: argparse.Namespace, hosts: Hosts, directory: Path) -> int:
-    """Write user-data for the nodes into `directory`, and say what to do with it; returns 0.
+    """Write user-data for the nodes into `directory`, print what to do with it, and return 0.
 
     Without --pin it is one file for all, and the nodes make their host keys. With --pin each node
-    has a file with a host key of its own, and `directory`/known_hosts has them all.
+    has a file with a host key of its own, and `directory`/known_hosts has all public ones. Raises
+    UserError.
     """
     if hosts.pocket:
         raise UserError(
@@ -242,9 +244,9 @@ def _key(name: str) -> str:
     try:
         text = read_bounded(path, MOST_KEY_BYTES, "a public key")
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or error
         fix = "name a file such as ~/.ssh/id_ed25519.pub"
-        raise UserError(f"cannot be read: {said}", place=name, fix=fix) from error
+        raise UserError(f"cannot be read: {reason}", place=name, fix=fix) from error
     return public_key(text.decode(errors="replace"), name)
 
 
@@ -262,18 +264,19 @@ def _files(wanted: Wanted, hosts: Hosts, directory: Path) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that only its user reads: a host key may be in it."""
+    """Write a new file that only its user can read: a host key may be in it."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
 
 
 def _print_next(arguments: argparse.Namespace, wanted: Wanted, directory: Path) -> None:
+    """Print what to do with the files that were written."""
     hosts = arguments.hosts
     what = f"{directory}/user-data-NAME" if arguments.pin else f"{directory}/user-data"
     print(f"{what}: give it to the provider as user-data (custom data) of each new machine")
     prefix = PREFIXES.get(wanted.distribution, {}).get(wanted.mpi, "")
     options = f" --user {wanted.user}{f' --mpi {prefix}' if prefix else ''}"
-    if arguments.out:  # its known_hosts is there, and later that of accepted keys
+    if arguments.out:  # known_hosts is in it, now or later
         options += f" {typed(('--out', arguments.out))}"
     print(f"when they are up: {typed(('paribus', 'cluster', 'check', hosts))}{options}")
     if arguments.pin:

@@ -1,4 +1,8 @@
-"""What nodes find out together: shared homes, ssh between them, TCP ports open to each other."""
+"""What nodes find out together: shared home directories, ssh between them, open TCP ports.
+
+Each node listens on some ports, and others connect to these; so a firewall between n1 and n3 is
+found as "n3 does not reach n1 over TCP (ports 42000, ...)".
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ from paribus.launch.interfaces import addresses
 from paribus.launch.toolchain import native_sources
 
 _VIRTUAL = re.compile(r"docker|virbr|br-|cni|flannel|lxc|podman|veth")
-"""Interfaces that programs make on each node alike, and that lead to no other node."""
+"""Names of interfaces that container engines and the like make: they lead to no other node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """An IPv4 address of a node: its interface, and the speed in Mbit/s (-1: not known)."""
+    """An IPv4 address of a node and its interface; speed in Mbit/s, -1 if not known."""
 
     name: str
     address: ipaddress.IPv4Interface
@@ -32,8 +36,8 @@ class Interface:
 
 
 def interfaces(answer: Answer) -> tuple[Interface, ...]:
-    """Return the IPv4 addresses of a node but those that only it can use."""
-    said = {words[0]: words for words in (one.split() for one in answer.all("interface")) if words}
+    """Return the IPv4 addresses of a node, without loopback and link-local ones."""
+    rows = {words[0]: words for words in (one.split() for one in answer.all("interface")) if words}
     found = []
     for name, text in _addresses(answer):
         try:
@@ -41,7 +45,7 @@ def interfaces(answer: Answer) -> tuple[Interface, ...]:
         except ValueError:
             continue
         if not address.is_loopback and not address.is_link_local:
-            words = said.get(name, [])
+            words = rows.get(name, [])
             mtu, speed = (_number(words, 1), _number(words, 3)) if words else (0, -1)
             found.append(Interface(name, address, mtu, speed))
     return tuple(found)
@@ -66,7 +70,7 @@ def _addresses(answer: Answer) -> Iterator[tuple[str, str]]:
 def choose(
     answers: Sequence[Answer], wanted: str
 ) -> tuple[str, dict[str, Interface], list[Finding]]:
-    """Return the network (CIDR) that MPI should take, each node's interface in it, and findings.
+    """Return the network (CIDR) that MPI should use, each node's interface in it, and findings.
 
     `wanted` is a CIDR or an interface's name, "" for the one network that all nodes share.
     """
@@ -75,17 +79,17 @@ def choose(
         return _wanted(have, wanted)
     shared = _shared(have)
     if not shared:
-        said = "; ".join(
-            f"{name}: {', '.join(str(i.address) for i in own) or 'no address'}"
-            for name, own in list(have.items())[:4]
+        listed = "; ".join(
+            f"{name}: {', '.join(str(i.address) for i in interfaces) or 'no address'}"
+            for name, interfaces in list(have.items())[:4]
         )
-        cause = f"no network has an address of every node ({said})"
+        cause = f"no network has an address of every node ({listed})"
         fix = "name the network that connects them: --network 10.0.0.0/8"
         return "", {}, [Finding("network", "broken", cause, fix=fix)]
     (network, chosen), *others = shared
     findings = [Finding("network", "ok", f"{network}{_speed(chosen)}")]
     if others:
-        names = ", ".join(f"{cidr}{_speed(own)}" for cidr, own in others)
+        names = ", ".join(f"{cidr}{_speed(interfaces)}" for cidr, interfaces in others)
         cause = f"the nodes share several networks: {network}{_speed(chosen)}, {names}; {network}"
         findings = [
             Finding(
@@ -107,8 +111,8 @@ def _speed(chosen: Mapping[str, Interface]) -> str:
 def _shared(have: Mapping[str, Sequence[Interface]]) -> list[tuple[str, dict[str, Interface]]]:
     """Return the networks in which each node has an address of its own, the fastest first."""
     found: dict[str, dict[str, Interface]] = {}
-    for name, own in have.items():
-        for one in own:
+    for name, interfaces in have.items():
+        for one in interfaces:
             if not _VIRTUAL.match(one.name):
                 found.setdefault(str(one.address.network), {}).setdefault(name, one)
     whole = [
@@ -123,13 +127,14 @@ def _shared(have: Mapping[str, Sequence[Interface]]) -> list[tuple[str, dict[str
 def _wanted(
     have: Mapping[str, Sequence[Interface]], wanted: str
 ) -> tuple[str, dict[str, Interface], list[Finding]]:
+    """Return what `choose` does for a network or an interface that was named."""
     chosen: dict[str, Interface] = {}
     try:
         network = ipaddress.IPv4Network(wanted, strict=False)
     except ValueError:
         network = None
-    for name, own in have.items():
-        for one in own:
+    for name, interfaces in have.items():
+        for one in interfaces:
             if one.name == wanted or (network and one.address.ip in network):
                 chosen.setdefault(name, one)
     if without := tuple(name for name in have if name not in chosen):
@@ -143,7 +148,7 @@ def _wanted(
 
 
 def _differing(chosen: Mapping[str, Interface]) -> list[Finding]:
-    """Return a warning where nodes send frames of different sizes."""
+    """Return a warning where the interfaces have different MTUs."""
     sizes: dict[int, list[str]] = {}
     for name, one in chosen.items():
         sizes.setdefault(one.mtu, []).append(name)
@@ -156,22 +161,24 @@ def _differing(chosen: Mapping[str, Interface]) -> list[Finding]:
 
 
 CONNECT_S = 4.0
-"""Seconds that a connection may take: the kernel sends a lost request again after 1 and 3 s."""
+"""Seconds that a connection may take: the kernel repeats a lost request after 1 and 3 s."""
 
 KERNEL_PAIRS = 256
-"""Pairs of nodes on one kernel that are tried: all of its network namespaces share a table of
-neighbours, with 1024 places (arp(7), gc_thresh3), and each direction of a pair takes one."""
+"""Pairs of nodes on one kernel that are tried: its network namespaces share one ARP table with 1024
+entries (arp(7), gc_thresh3), and each direction of a pair takes one."""
 
 BUILD_S = 30.0
 LINKS_S = 40.0
+"""Seconds that compiling may take on a node, and all steps of links.sh together."""
 
 OPTIONS = "-o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=3"
-"""How a node's ssh is asked to reach another: as mpirun would, but it must not wait for people."""
+"""Options of ssh between nodes: as mpirun would call it, but without questions to a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A connection that `source` could not make to `target`: `why` is silent, refused, ..."""
+    """A connection that `source` could not make to `target`; `why`: "silent", "refused", "stuck",
+    "stranger" or "closed"."""
 
     source: str
     target: str
@@ -183,10 +190,10 @@ class Closed:
 class Links:
     """What nodes found out together.
 
-    `pairs` counts the pairs of nodes, `tried` those that opened connections, in both directions.
-    `ssh` holds, for each ordered pair that was tried, whether `ssh TARGET true` worked. `homes`
-    holds, for each node, the nodes whose files it sees in its home directory. `failed` says why a
-    node took no part; `untested` why no ports were tried.
+    `pairs`: the number of pairs of nodes; `tried`: of those that tried ports, in both directions.
+    `closed`: the connections that failed. `ssh`: for each ordered pair that was tried, whether `ssh
+    TARGET true` worked. `homes`: for each node, the nodes whose files it sees in its home
+    directory. `failed`: why nodes did not complete; `untested`: why no ports were tried.
     """
 
     pairs: int = 0
@@ -200,9 +207,13 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What to try: TCP ports `first` to `last` (0: those that MPI takes by itself; none without
-    `ports`), and ssh between nodes with `ssh_options`, for `ssh_s` seconds, by address or
-    `by_name`; paths begin at the home directory. Each node has `answer_s` to say all of itself."""
+    """What to try.
+
+    `first`, `last`: the range of TCP ports, 0 for those that MPI takes by itself; none are tried
+    without `ports`. `ssh_options`, `ssh_s`: how ssh between nodes is called, from the home
+    directory, and for how many seconds; by address, or `by_name`. `answer_s`: the seconds that a
+    node has for its answer.
+    """
 
     first: int = 0
     last: int = 0
@@ -219,11 +230,11 @@ def link(
     chosen: Mapping[str, Interface],
     asked: Asked,
 ) -> Links:
-    """Return what the nodes that answered find out of each other.
+    """Return what the nodes that answered find out about each other.
 
-    Up to AT_ONCE nodes every pair is tried. Above, the nodes are shuffled twice (always alike) into
-    groups of that size, and every pair within a group is tried. Of nodes that share one kernel
-    KERNEL_PAIRS are tried.
+    Up to AT_ONCE nodes every pair is tried. More are divided twice into groups of that size, by
+    fixed shuffles, and every pair within a group is tried. Of nodes on one kernel only KERNEL_PAIRS
+    pairs are tried.
     """
     nodes = [(host, answer) for host, answer in zip(hosts, answers, strict=True) if answer.answered]
     found = Links(pairs=len(nodes) * (len(nodes) - 1) // 2)
@@ -238,7 +249,7 @@ def link(
 
 
 def groups_of(nodes: list[tuple[Host, Answer]]) -> list[list[tuple[Host, Answer]]]:
-    """Return groups of nodes that are linked at once: all, or two divisions of many."""
+    """Return the groups of nodes whose pairs are tried: one of all, or those of two divisions."""
     if len(nodes) <= AT_ONCE:
         return [nodes] if len(nodes) > 1 else []
     groups = []
@@ -249,7 +260,7 @@ def groups_of(nodes: list[tuple[Host, Answer]]) -> list[list[tuple[Host, Answer]
 
 
 def peers_of(group: Sequence[tuple[Host, Answer]]) -> list[list[int]]:
-    """Return, for each node of a group, the others that it tries; whom it tries tries it."""
+    """Return for each node of a group the numbers of those that it tries; tries are mutual."""
     size = len(group)
     most = size - 1
     if max(Counter(answer.one("boot") for _, answer in group).values()) > 1:
@@ -269,7 +280,7 @@ def _kind(answer: Answer) -> tuple[str, str]:
 
 
 def _programs(nodes: Sequence[tuple[Host, Answer]]) -> tuple[dict[tuple[str, str], str], str]:
-    """Return the program in base64 for each kind of node, and why there is none for some."""
+    """Return ports.cpp compiled for each kind of node, in base64, and why some kind lacks it."""
     source = (native_sources() / "cluster" / "ports.cpp").read_text(encoding="utf-8")
     script = script_of("build.sh").replace("@SOURCE@", source)
     able = {_kind(a): (h, a.one("compiler")) for h, a in reversed(nodes) if a.one("compiler")}
@@ -287,16 +298,16 @@ def _programs(nodes: Sequence[tuple[Host, Answer]]) -> tuple[dict[tuple[str, str
     kinds = list(able)
     made: dict[tuple[str, str], str] = {}
     why = ""
-    for kind, said in zip(
+    for kind, printed in zip(
         kinds, with_each([able[kind][0] for kind in kinds], BUILD_S, talk), strict=True
     ):
-        if isinstance(said, SessionError):
-            why = f"the compiler of {able[kind][0].name} did not end ({said})"
-        elif not re.fullmatch(r"[A-Za-z0-9+/=\n]+", said):
-            first = said.splitlines()[0].removeprefix("! ") if said else "nowhere to write"
+        if isinstance(printed, SessionError):
+            why = f"the compiler of {able[kind][0].name} did not end ({printed})"
+        elif not re.fullmatch(r"[A-Za-z0-9+/=\n]+", printed):
+            first = printed.splitlines()[0].removeprefix("! ") if printed else "nowhere to write"
             why = f"the compiler of {able[kind][0].name} failed: {first}"
         else:
-            made[kind] = said
+            made[kind] = printed
     without = [answer.name for _, answer in nodes if _kind(answer) not in able]
     if without and not why:
         why = f"no C++ compiler on {without[0]} or a node like it"
@@ -304,9 +315,10 @@ def _programs(nodes: Sequence[tuple[Host, Answer]]) -> tuple[dict[tuple[str, str
 
 
 class _Group:
-    """Nodes whose shells are open at once; the methods are the steps of links.sh, in their order.
+    """Nodes whose shells are open at once, running links.sh.
 
-    A step is taken by each node, given by its number, in a session.
+    `begin`, `ask`, `listen` and `connect` are its steps, in this order; each is done for every
+    node, given by its number, in its session.
     """
 
     def __init__(
@@ -325,12 +337,12 @@ class _Group:
         self.ports: dict[int, list[int]] = {}
 
     def execute(self, found: Links) -> set[frozenset[str]]:
-        """Add to `found` what the nodes find out; returns the pairs that tried ports."""
+        """Do all steps, add the results to `found`, and return the pairs that tried ports."""
         with Crowd(self.hosts, LINKS_S) as crowd:
             crowd.each(self.begin)
-            for name, said in zip(self.names, crowd.each(self.ask), strict=True):
-                if not isinstance(said, SessionError):
-                    found.homes[name], works = said
+            for name, answer in zip(self.names, crowd.each(self.ask), strict=True):
+                if not isinstance(answer, SessionError):
+                    found.homes[name], works = answer
                     found.ssh |= {(name, other): fine for other, fine in works.items()}
             for number, ports in enumerate(crowd.each(self.listen)):
                 if ports and not isinstance(ports, SessionError):
@@ -348,7 +360,7 @@ class _Group:
         }
 
     def begin(self, number: int, session: Session) -> None:
-        """Let a node read the script."""
+        """Send the script to a node, and wait until it is ready."""
         program = self.programs.get(_kind(self.answers[number]), "")
         asked = self.asked
         session.send(
@@ -359,7 +371,7 @@ class _Group:
         session.until("ready")
 
     def ask(self, number: int, session: Session) -> tuple[tuple[str, ...], dict[str, bool]]:
-        """Return whose files a node sees in its home, and which others its ssh reaches."""
+        """Return the nodes whose files a node sees in its home, and by node whether ssh works."""
         lines = [
             f"{peer} {self.names[peer] if self.asked.by_name else self.address(peer)}"
             f" {ssh_port(self.answers[peer])}\n"
@@ -409,6 +421,6 @@ class _Group:
 
 
 def ssh_port(answer: Answer) -> int:
-    """Return the port on which a node's sshd listens, as the connection from here shows it."""
+    """Return the port of a node's sshd: the last word of its SSH_CONNECTION, else 22."""
     words = answer.one("connection").split()
     return int(words[3]) if len(words) == 4 and words[3].isdecimal() else 22

@@ -1,4 +1,7 @@
-"""The MPI of each node: there, the same on all, with a compiler; and the variables of its ports."""
+"""Checks of the MPI of each node: that there is one, the same on all, with a compiler.
+
+Also the variables that keep an MPI to a range of TCP ports.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ _INSTALL = (
 
 
 def version_of(answer: Answer) -> tuple[Family, str] | None:
-    """Return family and version of the MPI that a node's PATH leads to."""
-    said = read_version("\n".join(answer.all("mpi.said")))
-    return None if said is None else (said[0], ".".join(map(str, said[1])))
+    """Return family and version of the MPI in a node's PATH, None for none that is known."""
+    found = read_version("\n".join(answer.all("mpi.said")))
+    return None if found is None else (found[0], ".".join(map(str, found[1])))
 
 
 def named(answer: Answer) -> str:
-    """Return the MPI of a node for people, "none" where it has none."""
-    said = version_of(answer)
-    if said:
-        return f"{MPI_NAMES[said[0]]} {said[1]}"
+    """Return the MPI of a node as "Open MPI 4.1.4", "none" or "unknown"."""
+    known = version_of(answer)
+    if known:
+        return f"{MPI_NAMES[known[0]]} {known[1]}"
     return "unknown" if answer.one("mpi.launcher") else "none"
 
 
@@ -68,12 +71,12 @@ def same_mpi(answers: Sequence[Answer]) -> list[Finding]:
         "install it in the same directory on all nodes: mpirun looks there for its daemons",
     )
     build = having[0].one("mpi.build")[:12]
-    said = f"{named(having[0])}{f', build {build}' if build else ''} on all"
-    return found or [Finding("mpi", "ok", said)]
+    same = f"{named(having[0])}{f', build {build}' if build else ''} on all"
+    return found or [Finding("mpi", "ok", same)]
 
 
 def compilers(answers: Sequence[Answer]) -> list[Finding]:
-    """Return findings for nodes on which no kernel can be compiled."""
+    """Return findings for nodes on which the benchmarks' kernels cannot be compiled."""
     bare = [one for one in answers if not one.one("compiler")]
     unwrapped = [one for one in answers if one.one("compiler") and not one.one("mpi.compiler")]
     kinds = {(one.one("arch"), one.one("libc")) for one in answers}
@@ -126,7 +129,7 @@ def port_variables(family: Family | None, first: int, last: int) -> dict[str, st
 
 
 def ports_by_default(family: Family | None, answer: Answer) -> str:
-    """Return the ports that an MPI takes by default, for people."""
+    """Return a text on the ports that an MPI takes by default."""
     ephemeral = re.sub(r"\s+", "-", answer.one("sysctl.net.ipv4.ip_local_port_range"))
     if family == "openmpi":
         return f"1024 and up (ranks) and {ephemeral or 'ephemeral ones'} (daemons)"

@@ -1,4 +1,4 @@
-"""The hosts that a user names, reachable for as long as a context lasts."""
+"""The hosts that a command line names, connected for as long as a context lasts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from paribus.topology.sysfs import tree_of
 from paribus.topology.tree import Tree
 
 ANSWER_S = 60.0
-"""Seconds in which a host answers: the script ends by itself what hangs."""
+"""Seconds that a host may take to answer; the script itself ends commands that hang."""
 
 
 def tree_of_host(name: str, accepts: Accepts) -> Tree:
-    """Return the tree of one host, read there with sh alone.
+    """Return the PCIe tree of one host, read there with sh alone.
 
-    Accepted host keys are those of `paribus cluster check`. Raises UserError where `name` is none
-    or several, and HostError where it does not answer.
+    Its known_hosts is that of `paribus cluster check`. Raises UserError where `name` is not one
+    host, and HostError where it does not answer.
     """
     hosts = asked_hosts(name, {}, "")
     folder = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(name).name).strip("-.") or "hosts"
@@ -40,10 +40,11 @@ def tree_of_host(name: str, accepts: Accepts) -> Tree:
     with opened(hosts, known, accepts) as there:
         if len(there) != 1:
             raise UserError(f"{len(there)} hosts", place=name, fix="name one host")
-        said = with_each(there, ANSWER_S, _read)[0]
-    if isinstance(said, SessionError):
-        raise HostError(f"the host does not answer: {said}", place=name, fix="log in by ssh first")
-    return tree_of(from_stream(said))
+        stream = with_each(there, ANSWER_S, _read)[0]
+    if isinstance(stream, SessionError):
+        cause = f"the host does not answer: {stream}"
+        raise HostError(cause, place=name, fix="log in by ssh first")
+    return tree_of(from_stream(stream))
 
 
 def _read(session: Session) -> str:
@@ -54,13 +55,14 @@ def _read(session: Session) -> str:
 CONNECT_S = 30.0
 
 THROUGH_JUMP = 8
-"""Connections that are begun at once through a jump host: sshd turns more away (MaxStartups)."""
+"""Connections that are begun at once through a jump host: sshd refuses more (MaxStartups)."""
 
 
 def asked_hosts(text: str, given: dict[str, Any], network: str) -> Hosts:
-    """Return the hosts that a command line names: nodeset, hostfile, ports, pocket:N.
+    """Return the hosts that a command line names as nodeset, hostfile, range of ports or pocket:N.
 
-    Raises StudyError with the fix for what names no hosts.
+    `given`: options of ssh, as the table `ssh` of an arm. Raises StudyError, with the fix, for a
+    text that names no hosts.
     """
     table: dict[str, Any] = {"hosts": text}
     if "/" not in text and exists(Path(text)):
@@ -78,13 +80,12 @@ def asked_hosts(text: str, given: dict[str, Any], network: str) -> Hosts:
 def opened(
     hosts: Hosts, known_hosts: Path, accepts: Accepts, *, mpi: str = ""
 ) -> Iterator[Sequence[Host]]:
-    """Yield the hosts; what was started to reach them ends with the context.
+    """Yield the hosts; their connections, or the pocket cluster, end with the context.
 
-    `mpi` is where MPI is installed, "" for its usual places. Host keys are looked for in
-    `known_hosts`; those that `accepts` takes are added there. Raises UserError with the
-    fingerprints where it takes them not.
+    `mpi`: where MPI is installed, "" for its usual places. Host keys must be in `known_hosts`, or
+    `accepts` adds them there; raises UserError, with the fingerprints, for others.
     """
-    # Its directory goes even when Paribus is killed.
+    # A station's directory is removed even when Paribus is killed.
     with LocalStation() as station:
         folder = station.here
         if hosts.pocket:
@@ -101,13 +102,13 @@ def opened(
             for first in range(0, len(there), at_once):
                 group = [Host(one.name, one.master) for one in there[first : first + at_once]]
                 crowd = masters.enter_context(Crowd(group, CONNECT_S))
-                # Who cannot be reached is found when all are asked.
+                # A host that cannot be reached is reported later, when all are asked.
                 crowd.each(_connect)
             yield there
 
 
 def client_config(hosts: Hosts, known_hosts: Path) -> str:
-    """Return an ssh_config(5) that leads to the hosts as Paribus reaches them."""
+    """Return an ssh_config(5) by which a user reaches the hosts as Paribus does."""
     with tempfile.TemporaryDirectory(prefix="paribus-") as folder:
         text = ssh.configure(hosts, str(known_hosts.absolute()), Path(folder)).read_text()
     return "".join(line for line in text.splitlines(True) if "ControlPath" not in line)
@@ -118,7 +119,7 @@ def _connect(_number: int, session: Session) -> None:
 
 
 def _keys(hosts: Sequence[Host]) -> list[HostKey]:
-    """Return the keys of the hosts that can be reached: of the others all will see why who ask."""
+    """Return the keys of the hosts that can be reached; the others fail later, with the reason."""
 
     def keys(host: Host) -> list[HostKey]:
         with suppress(UserError):

@@ -32,12 +32,16 @@ CHECKS: tuple[checks.Check, ...] = (
     checks.places,
     checks.settings,
 )
-"""What is asked of the answers of the nodes that answered, in the order of the report."""
+"""The checks of the answers, in the order of the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What was found: the answers of all nodes, the network chosen, the findings, worst first."""
+    """The result of a preflight: the answers of all nodes, and the findings, worst first.
+
+    `network`: the CIDR chosen for MPI, and `chosen` each node's interface in it. `links`: what
+    nodes found out together. `seconds`: how long it took.
+    """
 
     answers: tuple[Answer, ...]
     network: str
@@ -55,9 +59,9 @@ class Preflight:
 def preflight(
     hosts: Sequence[Host], *, network: str = "", prefix: str = "", asked: Asked | None = None
 ) -> Preflight:
-    """Return what all checks find on `hosts`. Nothing is changed on them, and nothing is left.
+    """Return the results of all checks on `hosts`, on which nothing is changed.
 
-    `network` is a CIDR or an interface, `prefix` where MPI is installed on the nodes.
+    `network`: a CIDR or an interface, "" to choose one; `prefix`: where MPI is on the nodes.
     """
     begin = time.monotonic()
     asked = asked or Asked()
@@ -69,8 +73,8 @@ def preflight(
     if there:
         for check in CHECKS:
             findings += check(there)
-        network, chosen, said = choose(there, network)
-        findings += said
+        network, chosen, of_network = choose(there, network)
+        findings += of_network
         links = link(hosts, answers, chosen, asked)
         findings += _homes(links) + ssh_between(links) + ports(links, there, asked)
     seconds = time.monotonic() - begin
@@ -89,7 +93,7 @@ def _homes(links: Links) -> list[Finding]:
 
 
 def ssh_between(links: Links) -> list[Finding]:
-    """Return what is known of ssh between nodes: Paribus needs none, the user's mpirun does."""
+    """Return a finding on ssh between nodes: the user's mpirun needs it, Paribus does not."""
     if not links.ssh:
         return []
     works = sum(links.ssh.values())
@@ -105,7 +109,7 @@ def ssh_between(links: Links) -> list[Finding]:
 
 
 def ports(links: Links, answers: Sequence[Answer], asked: Asked) -> list[Finding]:
-    """Return findings on TCP connections between nodes: one for each kind that is closed."""
+    """Return findings on TCP connections between nodes: closed ones, or that all are open."""
     if len(answers) < 2:
         return []
     found = []
@@ -126,7 +130,7 @@ def ports(links: Links, answers: Sequence[Answer], asked: Asked) -> list[Finding
 
 
 def _closed(closed: Sequence[Closed], answers: Sequence[Answer], asked: Asked) -> list[Finding]:
-    """Return a finding for each node that takes or makes no connections, and for other pairs."""
+    """Return a finding for each node that is the likely cause of closed connections."""
     directions: dict[tuple[str, str], list[Closed]] = {}
     for one in closed:
         directions.setdefault((one.source, one.target), []).append(one)
@@ -134,7 +138,7 @@ def _closed(closed: Sequence[Closed], answers: Sequence[Answer], asked: Asked) -
     out = Counter(source for source, _ in directions)
     groups: dict[tuple[str, str], list[Closed]] = {}
     for (source, target), mine in directions.items():
-        # The node that more of the closed directions have in common is the likelier cause.
+        # Of both nodes the one in more of the closed directions is the likelier cause.
         if into[target] >= out[source]:
             groups.setdefault(("", target), []).extend(mine)
         else:
@@ -167,7 +171,7 @@ def _closed(closed: Sequence[Closed], answers: Sequence[Answer], asked: Asked) -
 
 
 MOST_CLOSED = 8
-"""Findings on closed directions, above which one finding stands for them all."""
+"""With more findings than this on closed directions, one takes the place of all."""
 
 _WHY = {
     "silent": "no answer, as a firewall that drops gives; MPI hangs without a message",
@@ -179,8 +183,9 @@ _WHY = {
 
 
 def _fix(answers: Sequence[Answer], asked: Asked) -> str:
-    said = mpi.version_of(answers[0])
-    family = said[0] if said else None
+    """Return how to open the ports that MPI takes."""
+    known = mpi.version_of(answers[0])
+    family = known[0] if known else None
     if asked.first:
         opened = f"{asked.first}-{asked.last}"
         return f"open TCP ports {opened} between all nodes, both ways"
@@ -198,7 +203,7 @@ SCHEMA = "paribus.cluster/1"
 
 
 def to_json(found: Preflight) -> dict[str, Any]:
-    """Return everything that the preflight found."""
+    """Return all results as JSON values, by schema paribus.cluster/1."""
     links = found.links
     return {
         "schema": SCHEMA,
@@ -221,6 +226,7 @@ def to_json(found: Preflight) -> dict[str, Any]:
 
 
 def _node(one: Answer, found: Preflight) -> dict[str, Any]:
+    """Return a node as JSON values."""
     interface = found.chosen.get(one.name)
     return {
         "name": one.name,
@@ -240,9 +246,9 @@ def _node(one: Answer, found: Preflight) -> dict[str, Any]:
 
 
 def cores(one: Answer) -> int:
-    """Return how many cores a shell of a node may use: 0 where it did not say.
+    """Return how many cores a shell of a node may use, 0 if not known.
 
-    Hardware threads by threads of a core, as the first core has them.
+    It is the number of hardware threads over the threads of the first core.
     """
     cpus = one.one("cpus")
     if not cpus.isdecimal():
@@ -256,6 +262,6 @@ def cores(one: Answer) -> int:
 
 
 def memory(one: Answer) -> int:
-    """Return a node's memory in bytes, 0 where it did not say."""
-    said = one.one("memory")
-    return int(said) * 1024 if said.isdecimal() else 0
+    """Return a node's memory in bytes, 0 if not known."""
+    kib = one.one("memory")
+    return int(kib) * 1024 if kib.isdecimal() else 0

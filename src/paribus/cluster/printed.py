@@ -1,4 +1,4 @@
-"""What the preflight of a cluster found, on a terminal: the nodes, then the worst first."""
+"""The result of a preflight on a terminal: a table of nodes, then the findings, worst first."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def show_first_table(
     hosts: Hosts, there: Sequence[Host], *, network: str, mpi: str, directory: Path, quiet: bool
 ) -> None:
-    """Measure all pairs of the nodes `there`; print the table unless `quiet`, draw it as files.
+    """Measure all pairs of the nodes `there`, print the matrices unless `quiet`, and draw them.
 
-    Outputs and pictures are in `directory`/first-table. Raises UserError for a single node, and as
+    Outputs and pictures go into `directory`/first-table. Raises UserError for a single node, and as
     make_ready and first_table do.
     """
     from paribus.core import Arm
@@ -71,7 +71,7 @@ TITLES = {
 HEAD = ("nodes", "address", "cores", "memory", "MPI", "clock", "answers in")
 
 MOST_ROWS = 16
-"""Nodes with a row of their own; of more, those that are alike share one."""
+"""Nodes up to which each has a row of its own; of more, those that are alike share one."""
 
 
 def print_preflight(found: Preflight, console: Console) -> None:
@@ -93,7 +93,7 @@ def print_findings(findings: Sequence[Finding], nodes: int, console: Console) ->
 
 
 def sentence(found: Preflight) -> str:
-    """Return whether the cluster is fit, in one sentence."""
+    """Return the sentence on whether the cluster is ready for MPI."""
     nodes = count(len(found.answers), "node")
     took = f"({format_seconds(found.seconds)})"
     broken = [one.check for one in found.findings if one.grade == "broken"]
@@ -106,6 +106,7 @@ def sentence(found: Preflight) -> str:
 
 
 def _rows(found: Preflight) -> list[Row]:
+    """Return the rows of nodes; where there are many, those that are alike share one."""
     from paribus.cluster.mpi import named
     from paribus.cluster.preflight import cores, memory
 
@@ -116,8 +117,8 @@ def _rows(found: Preflight) -> list[Row]:
             format_bytes(memory(one) // 2**30 * 2**30) if memory(one) else "-",
             named(one) if one.answered else one.failure,
         )
-        own = len(found.answers) <= MOST_ROWS
-        alike.setdefault((*key, str(number)) if own else key, []).append(number)
+        one_each = len(found.answers) <= MOST_ROWS
+        alike.setdefault((*key, str(number)) if one_each else key, []).append(number)
     rows = []
     for key, numbers in alike.items():
         nodes = [found.answers[number] for number in numbers]

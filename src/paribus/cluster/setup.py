@@ -1,4 +1,4 @@
-"""A cluster is set up on its nodes, and taken down again: keys, configuration, hostfiles."""
+"""Setting a cluster up on its nodes, and taking it down: keys, ssh configuration, hostfiles."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from paribus.launch.local import capture
 
 
 def hostfiles(slots: Mapping[str, int]) -> dict[str, str]:
-    """Return hostfiles in every dialect; `slots` holds how many ranks each node takes.
+    """Return the hostfiles of each dialect by name; `slots`: how many ranks each node takes.
 
     Open MPI: mpirun(1), "Host file"; MPICH: hydra's `HOST:N`; Intel MPI takes the same with
-    -machinefile; plain has a name for each slot, as older launchers and `-hostfile` of many tools
-    read it.
+    -machinefile; plain: a line with the name for each slot, for older launchers and other tools.
     """
     return {
         "hostfile.openmpi": "".join(f"{name} slots={n}\n" for name, n in slots.items()),
@@ -66,7 +65,7 @@ exec ssh -F "${0%/*}/ssh_config" "$@"
 
 
 def key_pair(path: Path, comment: str) -> str:
-    """Return the public key of the pair at `path`, which is made if it is not there.
+    """Return the public key of the pair at `path`, made if it does not exist.
 
     Raises MachineError where it cannot be made.
     """
@@ -91,14 +90,15 @@ FILES = (
     *("ssh_config", "known_hosts", "id_ed25519", "id_ed25519.pub", "nodes_known_hosts"),
     *("environment.txt", "environment.json", STATE),
 )
-"""What Paribus writes into the directory of a cluster: nothing else there is ever removed."""
+"""Names that Paribus writes into the directory of a cluster; nothing else there is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is known of a cluster that was set up: its tag, its hosts, their network.
+    """A cluster that was set up, as cluster.json has it.
 
-    `leaders` are the hosts that were given its files: one for each home directory.
+    `tag`: its name on the nodes, "paribus-cluster-...". `network`: the CIDR for MPI. `leaders`: the
+    hosts that were given its files, one for each home directory.
     """
 
     tag: str
@@ -114,14 +114,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What was changed on nodes: names of files by node; and what is broken there."""
+    """The names of the files that were changed, by node, and findings on what failed."""
 
     files: Mapping[str, tuple[str, ...]]
     findings: tuple[Finding, ...] = ()
 
 
 def read_cluster(directory: Path) -> Cluster | None:
-    """Return the cluster of a directory, None where there is none; raises StoreError if damaged."""
+    """Return the cluster of a directory, None if it has none; raises StoreError if damaged."""
     path = directory / STATE
     if not exists(path):
         return None
@@ -139,10 +139,10 @@ def read_cluster(directory: Path) -> Cluster | None:
 
 
 def begin(directory: Path, hosts: Hosts, found: Preflight) -> Cluster:
-    """Return the cluster of `directory`, which is made and written if it is not there.
+    """Return the cluster of `directory`, which is made, with its cluster.json, if it has none.
 
-    Raises UserError where the directory is that of other hosts or another network, and for a
-    pocket cluster, which ends with the command that makes it.
+    Raises UserError where it has one of other hosts or another network, and for a pocket cluster,
+    which ends with the command that makes it.
     """
     if hosts.pocket:
         raise UserError(
@@ -170,12 +170,12 @@ def begin(directory: Path, hosts: Hosts, found: Preflight) -> Cluster:
 def up(
     cluster: Cluster, directory: Path, hosts: Sequence[Host], found: Preflight
 ) -> tuple[Changed, Links]:
-    """Set the cluster up on all nodes; returns what was changed, and which node reaches which.
+    """Set the cluster up on all nodes; return what was changed, and which node reaches which.
 
-    `directory` gets the files for this machine. The second time nothing is changed.
+    Files for this machine go into `directory`. Once it is set up, nothing is changed again.
     """
     public = key_pair(directory / "id_ed25519", cluster.tag)
-    # Only from the nodes themselves, and for commands only: mpirun needs no terminal.
+    # The key is valid only from the nodes themselves, and without a terminal.
     key = f'restrict,from="{cluster.network}" {public}'
     slots = _slots(cluster.hosts, found.answers)
     nodes = [
@@ -213,9 +213,9 @@ def up(
 
 
 def down(cluster: Cluster, directory: Path, hosts: Sequence[Host]) -> Changed:
-    """Undo on the nodes what `up` did; returns what was changed and what is left.
+    """Undo on the nodes what `up` did; return what was changed, and findings on what is left.
 
-    The files in `directory` go if nothing is left on any node.
+    The files in `directory` are removed if nothing is left on any node.
     """
     script = script_of("down.sh")
     changed = _each(hosts, cluster, lambda _: script)
@@ -228,7 +228,7 @@ def down(cluster: Cluster, directory: Path, hosts: Sequence[Host]) -> Changed:
 
 
 def leaders(names: Sequence[str], links: Links) -> tuple[str, ...]:
-    """Return a host for each home directory: the first of those that share one."""
+    """Return one host for each home directory, the first of those that share it."""
     found: list[str] = []
     for name in names:
         if not set(found) & set(links.homes.get(name, ())):
@@ -247,7 +247,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _host_keys(hosts: Sequence[Host], found: Preflight) -> tuple[str, list[Finding]]:
-    """Return the known_hosts of all nodes: each asks its own sshd, over its own address."""
+    """Return the known_hosts of all nodes, and findings for those whose sshd shows no key.
+
+    Each node asks its own sshd, at its address in the cluster's network.
+    """
     places = {one.name: (found.chosen[one.name], ssh_port(one)) for one in found.answers}
 
     def talk(session: Session) -> list[str]:
@@ -256,8 +259,8 @@ def _host_keys(hosts: Sequence[Host], found: Preflight) -> tuple[str, list[Findi
         return session.answer(ask)
 
     lines, bare = [], []
-    for host, said in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
-        keys = [] if isinstance(said, SessionError) else [one.split() for one in said]
+    for host, printed in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
+        keys = [] if isinstance(printed, SessionError) else [one.split() for one in printed]
         keys = [words for words in keys if len(words) == 3 and not words[0].startswith("#")]
         lines += [f"{host.name} {kind} {key}\n" for _, kind, key in keys]
         if not keys:
@@ -277,7 +280,11 @@ def _up_script(mark: str, key: str, files: Mapping[str, tuple[int, str]]) -> str
 
 
 def _each(hosts: Sequence[Host], cluster: Cluster, script: Callable[[str], str]) -> Changed:
-    """Return what a script changed on each leader: its lines `changed FILE`, or `! CAUSE`."""
+    """Run a script on each leader; return what it changed, by its lines "changed FILE", and what
+    failed, by "! CAUSE".
+
+    `script` returns it for a random word that ends its texts.
+    """
     hosts = [host for host in hosts if host.name in cluster.leaders]
 
     def talk(session: Session) -> list[str]:
@@ -287,8 +294,8 @@ def _each(hosts: Sequence[Host], cluster: Cluster, script: Callable[[str], str])
 
     files: dict[str, tuple[str, ...]] = {}
     findings = []
-    for host, said in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
-        lines = [f"! {said}"] if isinstance(said, SessionError) else said
+    for host, printed in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
+        lines = [f"! {printed}"] if isinstance(printed, SessionError) else printed
         wrong = [line.removeprefix("! ") for line in lines if line.startswith("! ")]
         fix = "fix this, then try the same again"
         findings += [Finding("setup", "broken", one, (host.name,), fix) for one in wrong]

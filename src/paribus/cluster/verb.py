@@ -1,4 +1,4 @@
-"""`paribus cluster check HOSTS` and up, down: hosts checked, made ready for MPI, as they were."""
+"""`paribus cluster check|up|down|cloud-init HOSTS`: hosts checked, set up for MPI, taken down."""
 
 from __future__ import annotations
 
@@ -130,13 +130,13 @@ def cluster(arguments: argparse.Namespace) -> int:
 def _up(
     hosts: Hosts, directory: Path, there: Sequence[Host], found: Preflight
 ) -> tuple[Preflight, Changed]:
-    """Return the preflight with what setting up has found, and what it changed."""
+    """Set the cluster up; return the preflight with its findings, and what was changed."""
     from paribus.cluster import setup
     from paribus.cluster.checks import worst_first
 
     begun = setup.begin(directory, hosts, found)
     changed, links = setup.up(begun, directory, there, found)
-    # What was true of ssh before the nodes had a key is not any more.
+    # Findings on ssh of before the nodes had a key are dropped.
     findings = [one for one in found.findings if one.check != "ssh"] + list(changed.findings)
     if not changed.findings:
         from paribus.cluster.preflight import ssh_between
@@ -148,7 +148,7 @@ def _up(
 
 
 def _write_reports(found: Preflight, hosts: Hosts, directory: Path) -> None:
-    """Write the environment report, and how this machine reaches the nodes."""
+    """Write the environment report, and an ssh_config by which this machine reaches the nodes."""
     from paribus.cluster.opened import client_config
     from paribus.cluster.preflight import to_json
     from paribus.cluster.printed import print_preflight
@@ -162,6 +162,7 @@ def _write_reports(found: Preflight, hosts: Hosts, directory: Path) -> None:
 
 
 def _down(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus cluster down`."""
     from paribus.cluster import setup
     from paribus.cluster.opened import opened
     from paribus.cluster.printed import print_findings
@@ -217,7 +218,7 @@ def _known(hosts: Hosts, directory: Path) -> Path:
 
 
 def _ports(text: str | None) -> tuple[int, int]:
-    """Return the range that `text` names, zeros for none; raises UserError."""
+    """Return the first and last port of a range such as "42000-42199", zeros for None."""
     from paribus.core import UserError
 
     if text is None:
@@ -233,6 +234,7 @@ def _ports(text: str | None) -> tuple[int, int]:
 
 
 def _show(found: Preflight, *, as_json: bool) -> None:
+    """Print a check of a cluster."""
     if as_json:
         from paribus.cluster.preflight import to_json
 

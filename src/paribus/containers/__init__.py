@@ -1,11 +1,11 @@
 """Containers around ranks or hosts: pure functions from a command to a command.
 
 each = "host": a container stands for a host with a name and an address of its own. `placement`
-informs the launcher where its ranks go, and `wrap_launcher` carries the whole launcher command out
-inside a private network of such containers (a fabric), which exists exactly as long as it. On the
-hosts of an arm there is one on each (`on_hosts.wrap`).
+gives the launcher the names of these, and `wrap_launcher` makes of the launcher's command one that
+runs it inside a private network of such containers (a fabric), which lives as long as the launch.
+On the hosts of an arm there is one container on each (`on_hosts.wrap`).
 each = "rank": the launcher starts a container for every rank (`wrap_program`), on the network of
-the machine.
+the machine: `./solver` becomes `podman run ... ./solver`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paribus.core import Command, Container, Mpi, Placement, Slot, hosts_for
 
 
 class Engine(Protocol):
-    """What a module offers whose engine makes containers that stand for hosts of one machine."""
+    """The functions of a module whose engine makes containers that stand for hosts."""
 
     def agent(self, scratch: str) -> str: ...
     def wrap_launcher(
@@ -35,10 +35,10 @@ ENGINES: Mapping[str, Engine] = {"namespace": namespace, "podman": podman}
 def placement(
     container: Container, slots: Sequence[Slot], *, per_host: int, scratch: str
 ) -> Placement:
-    """Return `slots` with their nodes: `per_host` ranks in each container (0: all in one), or all
-    on this machine.
+    """Return the placement of ranks on `slots`: `per_host` in each container (0: all in one).
 
-    Raises ValueError, with the fix, for a container that cannot be (see `refusal`).
+    With each = "rank" they stay on this machine. Raises ValueError, with the fix, as `refusal` has
+    it.
     """
     hosts = hosts_for(container, len(slots), per_host)
     _refuse(container, hosts)
@@ -55,10 +55,9 @@ def placement(
 def wrap_program(
     command: Command, container: Container, *, scratch: str, prefix: str = ""
 ) -> Command:
-    """Return the program as the launcher starts it for every rank: a container around it.
+    """Return the command that the launcher starts for every rank: `command` in a container.
 
-    `prefix` is that of the machine's MPI. Raises ValueError unless `container` holds a rank
-    (each = "rank").
+    `prefix`: that of the machine's MPI. Raises ValueError unless each = "rank".
     """
     _refuse(container)
     if container.each != "rank":
@@ -69,10 +68,10 @@ def wrap_program(
 
 
 def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch: str) -> Command:
-    """Return the launcher's command, run in a fabric of `hosts` containers.
+    """Return the command that runs the launcher in a fabric of `hosts` containers.
 
-    The command ends as the launcher does; 125 means that the fabric could not be made. Raises
-    ValueError unless `container` holds a host (each = "host").
+    Its exit code is the launcher's, or 125 where the fabric could not be made. Raises ValueError
+    unless each = "host".
     """
     _refuse(container, hosts)
     if container.each != "host":
@@ -83,11 +82,10 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
 def check(
     container: Container, capture: Capture, *, on_hosts: bool = False, cache: str = ""
 ) -> str | None:
-    """Return None if `container` works here, or a sentence: what forbids it, the fix.
+    """Return None if `container` works on this machine, or a sentence: what forbids it, the fix.
 
-    `on_hosts`: here is one of the hosts of an arm. `cache` is where kernels lie. Tries in earnest:
-    `capture(argv, timeout_s=...)` starts short commands that leave nothing behind and returns
-    exit_code, stdout and stderr.
+    A container is really started, by `capture`, which runs short commands that leave nothing
+    behind. `on_hosts`: the machine is a host of an arm. `cache`: the directory of kernels.
     """
     if reason := refusal(container, on_hosts=on_hosts):
         return reason.text
@@ -97,28 +95,29 @@ def check(
         if forbidden or container.engine == "namespace":
             return forbidden
     if container.each == "host" and not on_hosts:
-        said = podman.check(container, capture)
-        # Of a fabric only that a container did not start is known: an image is often why.
-        missing = images.lacking(container, capture) if said and container.image else None
-        return missing or said
+        failure = podman.check(container, capture)
+        # It only says that no container started; a missing image is often the cause.
+        missing = images.lacking(container, capture) if failure and container.image else None
+        return missing or failure
     return images.check(container, capture, cache)
 
 
 class Refusal(NamedTuple):
-    """Why no machine can do what a container asks for, and what to change."""
+    """Why a container is possible on no machine, and what to change in the study."""
 
     cause: str
     fix: str
 
     @property
     def text(self) -> str:
+        """Cause and fix in one sentence."""
         return f"{self.cause}: {self.fix}"
 
 
 def refusal(container: Container, hosts: int = 1, *, on_hosts: bool = False) -> Refusal | None:
-    """Return why no machine can do what `container` asks for; None if one can.
+    """Return why `container` is possible on no machine; None if it may be.
 
-    `hosts` are those that containers stand for; `on_hosts`: the arm has hosts.
+    `hosts`: how many hosts containers stand for; `on_hosts`: the arm has hosts of its own.
     """
     if container.engine == "namespace":
         if reason := _beyond_namespaces(container):
@@ -152,7 +151,7 @@ def refusal(container: Container, hosts: int = 1, *, on_hosts: bool = False) -> 
 
 
 def _beyond_namespaces(container: Container) -> Refusal | None:
-    """Return what the engine "namespace" does not have."""
+    """Return the refusal for what the engine "namespace" does not have; None otherwise."""
     if container.image is not None:
         fix = 'use engine = "podman", or leave image out'
         return Refusal('the engine "namespace" has no images', fix)
@@ -163,7 +162,7 @@ def _beyond_namespaces(container: Container) -> Refusal | None:
 
 
 def _network(container: Container, *, on_hosts: bool) -> Refusal | None:
-    """Return why containers cannot have the network that is asked for."""
+    """Return why containers cannot have the network that is asked for; None if they can."""
     if container.network == "none":
         if container.each == "host" or container.engine in ("namespace", "charliecloud"):
             fix = 'use network = "host", or each = "rank" with docker, podman or apptainer'
@@ -209,7 +208,7 @@ def misfit(container: Container, mpi: Mpi) -> Refusal | None:
 
 
 def asked(container: Container) -> dict[str, str]:
-    """Return what the study asks for of a container, as facts."""
+    """Return the settings of a container in the study, as facts."""
     facts = {f"container.{key}": getattr(container, key) for key in ("engine", "network", "each")}
     if container.image:
         facts["container.image"] = container.image

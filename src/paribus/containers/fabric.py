@@ -1,4 +1,4 @@
-"""What the engines share: names and addresses of the containers, and the scripts that make them."""
+"""What the engines share: names and addresses of the containers of a fabric, and its scripts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from importlib.resources import files
 from typing import Protocol
 
 NETWORK = "10.77.0.0/16"
-"""The fabric's addresses. It has a network namespace to itself, so it can meet no other's."""
+"""The fabric's addresses; in a network namespace of its own they collide with no others."""
 
 FABRIC = "10.77.255.254"
-"""The launcher's own address in the fabric: the bridge."""
+"""The launcher's own address in the fabric, that of the bridge."""
 
 BRIDGE = f"""\
 link set lo up
@@ -19,7 +19,7 @@ link add br0 type bridge
 addr add {FABRIC}/16 dev br0
 link set br0 up
 """
-"""The bridge, in the words of `ip -batch`."""
+"""The lines for `ip -batch` that make the bridge."""
 
 MOST_HOSTS = 1000
 """A Linux bridge has 1023 ports at most (BR_PORT_BITS is 10)."""
@@ -37,7 +37,7 @@ class Output(Protocol):
 
 
 class Capture(Protocol):
-    """Runs a short command; exit code 127 when the program is missing."""
+    """A function that runs a short command; exit code 127 when the program is missing."""
 
     def __call__(self, argv: Sequence[str], *, timeout_s: float = ...) -> Output: ...
 
@@ -61,19 +61,23 @@ def hosts_file(count: int, letter: str = "c") -> str:
 
 
 def fstab_field(path: str) -> str:
-    """Return `path` as a field of fstab(5)."""
+    r"""Return `path` as a field of fstab(5).
+
+    >>> fstab_field("/tmp/my study")
+    '/tmp/my\\040study'
+    """
     return path.replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
 
 
 def fabric_fstab(scratch: str) -> str:
-    """Return what the fabric mounts, as `mount -T` reads it."""
+    """Return the fstab of what the fabric mounts, for `mount -T`."""
     hosts = f"{fstab_field(scratch)}/hosts"
     return f"fabric-proc /proc proc\nfabric-sys /sys sysfs\n{hosts} /etc/hosts none bind\n"
 
 
 HOST_FSTAB = "host-proc /proc proc\nhost-sys /sys sysfs\n"
 SHARED_MEMORY = "host-shm /dev/shm tmpfs mode=1777\n"
-"""What every host mounts for itself."""
+"""Lines of the fstab of what each host mounts for itself."""
 
 
 @cache

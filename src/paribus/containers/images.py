@@ -1,8 +1,8 @@
 """Containers that an engine makes of an image: docker, podman, apptainer, charliecloud.
 
-An engine is started for each rank, or for each host around its launcher or daemon, and its
-container ends with that. sh/image.sh adds what is known only there: environment, limits, user.
-docs/containers.md says which traps of each engine these options are for.
+An engine is started for each rank, or on each host around the launcher or its daemon, and its
+container ends with that. sh/image.sh adds options that are known only where it runs: environment,
+limits, user. docs/containers.md has the traps of each engine that these options avoid.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ NEEDED = (
 
 
 def own_words(container: Container) -> tuple[str, ...]:
-    """Return the words after the engine's name that do not depend on where it is started.
+    """Return the words after the engine's name that are known before it is started.
 
-    Ranks share the network, process numbers and shared memory of their machine.
+    By them ranks share the network, process numbers and shared memory of their machine.
     """
     engine = container.engine
     devices = container.devices
@@ -81,10 +81,10 @@ def _gpu_of_store(container: Container) -> tuple[str, ...]:
 
 
 def wrap(command: Command, container: Container, *, scratch: str, prefix: str) -> Command:
-    """Return `command` in a container of the image, or of the machine's files (podman).
+    """Return `command` in a container of the image, or without one of the machine's files (podman).
 
-    `prefix` is that of the machine's MPI. The sitting's directory, in which `scratch` lies, is
-    bound in, and so is the MPI if the study asks for it.
+    The sitting's directory, in which `scratch` lies, is bound in, and with `bind_mpi` the machine's
+    MPI, whose `prefix` is given.
     """
     places = [str(PurePosixPath(scratch).parent)]
     if container.bind_mpi and prefix not in ("", "/usr"):
@@ -100,7 +100,7 @@ def wrap(command: Command, container: Container, *, scratch: str, prefix: str) -
 
 
 def _before(container: Container) -> tuple[str, ...]:
-    """Return what podman of root is started by: a private place for its state."""
+    """Return the words before podman that, as root, give it a private place for its state."""
     if container.engine != "podman":
         return ()
     private = ("/bin/sh", "-c", script("podman_private.sh"), "paribus")
@@ -108,7 +108,7 @@ def _before(container: Container) -> tuple[str, ...]:
 
 
 def check(container: Container, capture: Capture, cache: str) -> str | None:
-    """Return None, or the sentence that says what is missing; see containers.check.
+    """Return None, or a sentence on what is missing; see containers.check.
 
     Starts a container of the image, with the directory `cache` of kernels bound in.
     """
@@ -122,8 +122,7 @@ def check(container: Container, capture: Capture, cache: str) -> str | None:
     trial = wrap(Command(words), container, scratch="/tmp/paribus-trial", prefix="")
     tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=TRIAL_S)
     if tried.exit_code:
-        said = _complaint(tried)
-        return f"{engine} starts no container here ({said}): fix that"
+        return f"{engine} starts no container here ({_complaint(tried)}): fix that"
     if tools := ", ".join(tried.stdout.split()):
         return (
             f"the image {image} has no {tools}, which binding and facts need: add util-linux,"
@@ -133,17 +132,17 @@ def check(container: Container, capture: Capture, cache: str) -> str | None:
 
 
 def lacking(container: Container, capture: Capture) -> str | None:
-    """Return that the image is not there, with how to get it; None if it is."""
+    """Return a sentence on an image that is missing, with how to get it; None if it is there."""
     engine, image = container.engine, container.image
     if engine in STORED:
         asked = capture(_inspect(container), timeout_s=TRIAL_S)
         if asked.exit_code == 0:
             return None
-        said = _complaint(asked)
-        if "no such image" in said.lower() or "not known" in said or "No such object" in said:
+        error = _complaint(asked)
+        if "no such image" in error.lower() or "not known" in error or "No such object" in error:
             get = typed((engine, "pull", image))
             return f"{engine} has no image {image}: `{get}`, on every host"
-        return f"{engine} does not answer ({said}): fix that"
+        return f"{engine} does not answer ({error}): fix that"
     if capture(["test", "-e", str(image)], timeout_s=10).exit_code == 0:
         return None
     by = ("ch-convert", "...") if engine == "charliecloud" else (engine, "pull")
@@ -153,7 +152,7 @@ def lacking(container: Container, capture: Capture) -> str | None:
 
 def described(container: Container, capture: Capture) -> dict[str, str]:
     """Return the engine's version, and the digest of the image where it has one, as facts."""
-    # Charliecloud says nothing without USER.
+    # Charliecloud fails without USER.
     argv = ["env", "USER=root", PROGRAMS[container.engine], "--version"]
     asked = capture(argv, timeout_s=30)
     version = re.search(r"\d+(?:\.\w+)+", asked.stdout + asked.stderr)
@@ -174,8 +173,8 @@ def _inspect(container: Container) -> list[str]:
 
 
 def _complaint(output: Output) -> str:
-    """Return what an engine says of its failure: from its error on, else its last line."""
+    """Return the error of an engine: its standard error from "Error" on, else the last line."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output.stderr)
-    said = [line.strip() for line in text.splitlines() if line.strip()]
-    begin = next((i for i, line in enumerate(said) if _IS_ERROR.match(line)), len(said) - 1)
-    return " ".join(" ".join(said[begin:]).split())[:LONGEST] or f"exit code {output.exit_code}"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    begin = next((i for i, line in enumerate(lines) if _IS_ERROR.match(line)), len(lines) - 1)
+    return " ".join(" ".join(lines[begin:]).split())[:LONGEST] or f"exit code {output.exit_code}"

@@ -33,7 +33,7 @@ _SCRIPTS = {
 
 
 def agent(scratch: str) -> str:
-    """Return the path of the launch agent, which enters the container of a name."""
+    """Return the path of the launch agent, which starts commands in a container by its name."""
     return f"{scratch}/agent.sh"
 
 
@@ -67,21 +67,25 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
 
 
 def check(kind: str, capture: Capture) -> str | None:
-    """Return None, or the sentence that says what forbids namespaces here; see containers.check."""
+    """Return None, or a sentence on what forbids namespaces here; see containers.check."""
     tried = capture(["/bin/sh", "-c", script("check.sh"), "paribus", kind], timeout_s=20)
     if tried.exit_code == 0:
         return None
     word, _, rest = tried.stdout.partition("\n")
     settings = dict(line.replace("/", ".").split() for line in rest.splitlines())
-    said = tried.stderr.strip().splitlines()
-    return _sentence(word, settings, said[-1] if said else f"exit code {tried.exit_code}")
+    errors = tried.stderr.strip().splitlines()
+    return _sentence(word, settings, errors[-1] if errors else f"exit code {tried.exit_code}")
 
 
 _PACKAGES = {"ip": "iproute2 (iproute)", "hostname": "hostname", "grep": "grep"}
 
 
-def _sentence(word: str, settings: dict[str, str], said: str) -> str:
-    """Return what `check.sh` found, as a sentence. `word` is the step that failed."""
+def _sentence(word: str, settings: dict[str, str], error: str) -> str:
+    """Return the sentence on what check.sh found.
+
+    `word`: the step that failed, such as "link veth"; `settings`: values of sysctl by name;
+    `error`: the last line of its standard error.
+    """
     step, _, name = word.partition(" ")
     if step == "missing":
         package = _PACKAGES.get(name, "util-linux")
@@ -104,15 +108,15 @@ def _sentence(word: str, settings: dict[str, str], said: str) -> str:
         )
     if step == "link":
         return (
-            f"this kernel makes no {name} here ({said}): as root, `modprobe {name}`, or use"
+            f"this kernel makes no {name} here ({error}): as root, `modprobe {name}`, or use"
             ' each = "rank" with network = "host"'
         )
     if step == "mount":
         return (
-            f"a namespace may not mount its own {name} ({said}): if this is itself a container,"
+            f"a namespace may not mount its own {name} ({error}): if this is itself a container,"
             " start it with `--privileged`, or with `--security-opt unmask=ALL`"
         )
     return (
-        f"no CAP_SYS_ADMIN, and no user namespaces either ({said}): run as root; if this is"
+        f"no CAP_SYS_ADMIN, and no user namespaces either ({error}): run as root; if this is"
         " itself a container, start it with `--privileged`"
     )

@@ -1,7 +1,7 @@
 """Containers that stand for the hosts of an arm: one on each, around its launcher or its daemon.
 
-The launcher begins in the container of the first host, and its launch agent starts each daemon in
-that of another. A container lives as long as what it was made for.
+The launcher runs in the container of the first host, and its launch agent starts each daemon in
+that of another. A container lives as long as its launcher or daemon.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def agent(scratch: str) -> str:
 def wrap(
     command: Command, container: Container, *, hosts: int, scratch: str, prefix: str
 ) -> Command:
-    """Return `command` in the container of the first host; daemons are started in the others'.
+    """Return `command` in the container of the first host, with the agent for the others' daemons.
 
-    `hosts` are those of a pocket cluster, whose bridges are joined; else it does not matter.
+    `hosts`: how many hosts a pocket cluster has, whose bridges are joined. `prefix`: that of MPI.
     """
     nothing = Command((), env=command.env)
     if container.engine == "namespace":

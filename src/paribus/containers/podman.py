@@ -1,8 +1,8 @@
 """Containers by podman: its own runtime, seccomp filter and bridge network, all inside a fabric.
 
-podman leaves much behind: cgroups, named network namespaces, firewall chains, locks, the books of
-its network plugins. Here it lives in namespaces that die with the launch, and makes no cgroups at
-all. docs/containers.md says what that changes.
+podman leaves much behind: cgroups, named network namespaces, firewall chains, locks, records of its
+network plugins. Here it runs in namespaces that end with the launch, and makes no cgroups at all.
+docs/containers.md has what differs by that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCRIPTS = {
 
 
 def agent(scratch: str) -> str:
-    """Return the path of the launch agent, which has podman execute in the container of a name."""
+    """Return the path of the launch agent, which starts commands in a container by its name."""
     return f"{scratch}/agent.sh"
 
 
@@ -90,8 +90,8 @@ def check(container: Container, capture: Capture) -> str | None:
         tried = capture(trial.argv, timeout_s=60)
     if tried.exit_code == 0:
         return None
-    said = [line for line in tried.stderr.splitlines() if line.strip()]
-    reason = said[-1].strip() if said else f"exit code {tried.exit_code}"
+    lines = [line for line in tried.stderr.splitlines() if line.strip()]
+    reason = lines[-1].strip() if lines else f"exit code {tried.exit_code}"
     return f"podman starts no container here ({reason}): fix that"
 
 

@@ -44,8 +44,8 @@ _OF_A_SHELL = frozenset(
 def typed(words: Iterable[object]) -> str:
     """Return a command of these words, such as a path, as it is typed into a shell.
 
-    >>> typed(["paribus", "report", "it's one"])
-    'paribus report \'it\'"\'"\'s one\''
+    >>> typed(["paribus", "report", "my study"])
+    "paribus report 'my study'"
     """
     return shlex.join(map(str, words))
 

@@ -1,6 +1,8 @@
 """How fit this machine is to measure on: settings, company, clock, and what it can resolve.
 
 Nothing is changed: each finding carries the command that would fix it, for the user to decide.
+Out come `Finding`s, such as ("cores", "poor", "1 allowed (0)", what it means, a fix), of settings,
+cores and memory (`room`), MPIs and engines (`tools`), and other processes (`watch`, `company`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from paribus.schedulers.dialect import Dialect, without_log
 from paribus.schedulers.known import DIALECTS, present
 
 Grade = Literal["good", "fair", "poor", "unknown"]
+"""How fit for measurements something is; Finding describes each."""
 
 OBSERVE_S = 2.0
 """Seconds in which the machine is watched without disturbing it."""
@@ -51,7 +54,7 @@ class Finding:
 
 
 def rated(name: str, grade: Grade, found: str, means: str, fix: str) -> Finding:
-    """Return a finding; what is good needs neither a meaning nor a fix."""
+    """Return a finding; one that is good gets neither a meaning nor a fix."""
     return Finding(name, grade, found, *(("", "") if grade == "good" else (means, fix)))
 
 
@@ -72,7 +75,7 @@ class Fitness:
 
 
 def settings(root: Path = Path("/")) -> list[Finding]:
-    """Return what the files under `root` say of settings, by the table fitness.toml."""
+    """Return a finding for each setting in the files under `root`, by the table fitness.toml."""
     found = []
     for row in rows("settings"):
         value = text_of(root / row["file"]).strip()
@@ -86,7 +89,7 @@ def settings(root: Path = Path("/")) -> list[Finding]:
 
 
 def settings_of(facts: Facts) -> list[Finding]:
-    """Return what the facts of a node say of the same settings; those not known are left out."""
+    """Return findings of the same settings from a node's facts; those not known are left out."""
     known = [(row, facts.get(row["fact"])) for row in rows("settings")]
     gpus = sorted({key.split(".")[1] for key in facts if re.match(r"gpu\.\d+\.", key)}, key=int)
     for row in rows("gpu"):
@@ -103,12 +106,13 @@ def rows(table: Literal["settings", "gpu"]) -> list[dict[str, Any]]:
 
 
 def _of_row(row: Mapping[str, Any], value: str) -> Finding:
+    """Return the finding for a setting of this value, by its row of the table."""
     grade: Grade = "good" if value in row["good"] else row["otherwise"]
     return rated(row["name"], grade, value, row["means"], row["fix"])
 
 
 def room(root: Path = Path("/")) -> list[Finding]:
-    """Return on how many cores, with how much memory and under which limits launches would be."""
+    """Return findings of the cores, the memory and the limits that launches here would have."""
     allowed = cores(root, allowed=frozenset(os.sched_getaffinity(0)))
     some = ", ".join(map(str, sorted(allowed)[:8]))
     found = [
@@ -151,8 +155,8 @@ def tools() -> list[Finding]:
             continue
         seen.setdefault(str(Path(mpi.mpicxx).resolve()), f"{mpi} ({mpi.mpirun})")
     means = "without an MPI, communication cannot be measured"
-    said = "; ".join(seen.values()) or "none"
-    found.append(rated("MPI", "good" if seen else "poor", said, means, why))
+    names = "; ".join(seen.values()) or "none"
+    found.append(rated("MPI", "good" if seen else "poor", names, means, why))
     found.append(_engine("namespace"))
     if find_program("podman"):
         found.append(_engine("podman"))
@@ -186,15 +190,15 @@ def scheduler() -> Finding:
         titles = ", ".join(one.TITLE for one in DIALECTS.values())
         return Finding("scheduler", "good", f"none on the PATH ({titles})")
     found = {one.TITLE: _offered(one) for one in here}
-    says = "; ".join(f"{title}: {offer}" for title, (offer, _) in found.items())
+    offers = "; ".join(f"{title}: {offer}" for title, (offer, _) in found.items())
     if any(works for _, works in found.values()):
-        return Finding("scheduler", "good", says)
+        return Finding("scheduler", "good", offers)
     fix = f"start studies with `scheduler` where `{' '.join(here[0].OFFER[:2])}` works"
-    return Finding("scheduler", "unknown", says, "", fix)
+    return Finding("scheduler", "unknown", offers, "", fix)
 
 
 def _offered(dialect: Dialect) -> tuple[str, bool]:
-    """Return what a batch system offers, and True, or why it does not say so, and False."""
+    """Return (what a batch system offers, True), or (why it does not answer, False)."""
     answer = capture(dialect.OFFER, timeout_s=10.0)
     try:
         if answer.exit_code:
@@ -208,7 +212,7 @@ def _offered(dialect: Dialect) -> tuple[str, bool]:
 
 
 class Consumer(NamedTuple):
-    """A process, the share of a core that it takes, and its user: "" for this one's."""
+    """A process, the share of a core that it takes, and its user: "" for the user of Paribus."""
 
     pid: int
     name: str
@@ -218,10 +222,10 @@ class Consumer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What the kernel counted in `seconds`, as shares: of the time, and of a core by process.
+    """What the kernel counted in `seconds`, and the processes that took most of a core.
 
     `pressure` is the share of the time in which something waited for a core, `steal` the share of
-    all cores' time that the hypervisor gave to others; None where the kernel does not say.
+    all cores' time that the hypervisor gave to others; None where the kernel does not count it.
     """
 
     seconds: float
@@ -252,7 +256,7 @@ def watch(seconds: float = OBSERVE_S) -> Watch:
 
 
 def _user(pid: int) -> str:
-    """Return the user of a process; "" for this process' own, and for one that has ended."""
+    """Return the user of a process, "" for the one of Paribus, and for a process that has ended."""
     with suppress(OSError):
         owner = Path(f"/proc/{pid}").stat().st_uid
         if owner != os.geteuid():
@@ -263,7 +267,7 @@ def _user(pid: int) -> str:
 
 
 def company(seen: Watch) -> list[Finding]:
-    """Return what `seen` says about who else uses the machine."""
+    """Return the findings of who else uses the machine: other processes, and other guests."""
     busy = ", ".join(
         f"{one.name} ({one.pid}{f' of {one.user}' if one.user else ''})"
         f" {percent(round(one.share, 2))}"
@@ -272,15 +276,15 @@ def company(seen: Watch) -> list[Finding]:
     load = sum(one.share for one in seen.consumers)
     waited = seen.pressure or 0.0
     grade: Grade = "poor" if load > 0.25 or waited > 0.1 else "fair" if load > 0.05 else "good"
-    said = [f"busy: {busy}" if busy else "no busy process"]
+    parts = [f"busy: {busy}" if busy else "no busy process"]
     if seen.pressure is not None:
-        said.insert(0, f"processes waited for a core {percent(round(waited, 2))} of the time")
+        parts.insert(0, f"processes waited for a core {percent(round(waited, 2))} of the time")
     pids = " ".join(str(one.pid) for one in seen.consumers if not one.user)
     fixes = [f"stop your own during measurements (kill -STOP {pids}), or end them"] if pids else []
     if any(one.user for one in seen.consumers):
         fixes.append("reserve the machine, or ask the other users")
     means = "a process that takes a core from one rank stops all ranks that wait for it"
-    others = rated("competing load", grade, "; ".join(said), means, "; ".join(fixes))
+    others = rated("competing load", grade, "; ".join(parts), means, "; ".join(fixes))
     if seen.steal is None:
         return [others, Finding("steal", "unknown", "the kernel does not count it")]
     steal = rated(
@@ -294,11 +298,12 @@ def company(seen: Watch) -> list[Finding]:
 
 
 def _share(part: float | None, whole: float) -> float | None:
+    """Return a part over the whole, None where it is not known."""
     return None if part is None else part / whole
 
 
 def text_of(path: Path) -> str:
-    """Return what a file holds, "" if it cannot be read."""
+    """Return the text of a file, "" if it cannot be read."""
     try:
         return path.read_text(errors="replace")
     except OSError:

@@ -1,4 +1,8 @@
-"""What nvidia-smi and the kernel say of this machine's NVIDIA GPUs, by the table fitness.toml."""
+"""How fit this machine's NVIDIA GPUs are, from nvidia-smi and the kernel, by fitness.toml.
+
+`cards` reads `nvidia-smi -q`, `graded` and `around` make findings of it, and `busiest` watches the
+PCIe links while GPUs work.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,9 @@ from paribus.probes.machine import cores, processor_times
 from paribus.probes.values import holds, ranges
 
 Card = Mapping[str, str]
-"""What `nvidia-smi -q` says of a GPU. The key is the name of a line after the names that it stands
-below, with "/" between; the values of a name that is there several times are joined by ", "."""
+"""The lines of `nvidia-smi -q` for a GPU. The key is the name of a line after the names that it
+stands below, with "/" between; the values of a name that is there several times are joined by ", ".
+"""
 
 Cards = Mapping[str, Card]
 """GPUs by PCI address, in nvidia-smi's order."""
@@ -27,23 +32,30 @@ _UNTOLD = (
     *("", "N/A", "Not Supported", "Unknown Error", "Insufficient Permissions"),
     "Requested functionality has been deprecated",
 )
+"""Values of nvidia-smi that are none."""
+
 _GPU_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
 """VGA, 3D and other display controllers, and processing accelerators, as AMD's are (pci.ids).
 Adapters, bridges and sound of the same makers are other classes."""
 
 _LINK = "PCI/GPU Link Info/"
 _MOVING = (f"{_LINK}PCIe Generation/Current", f"{_LINK}Link Width/Current")
+"""What changes as a link gets busy."""
+
 _EVERY_S = 0.2
 
 
 def cards() -> dict[str, Card]:
-    """Return what nvidia-smi says of each GPU; nothing where there is none."""
+    """Return the lines of nvidia-smi for each GPU; nothing where there is none."""
     answer = capture(["nvidia-smi", "-q"], timeout_s=20.0)
     return {} if answer.exit_code else read(answer.stdout)
 
 
 def unseen(several: Cards, root: Path = Path("/")) -> list[Finding]:
-    """Return which GPUs on the PCI bus are none of `several`: NVIDIA's, and AMD's."""
+    """Return findings of the GPUs on the PCI bus that are none of `several`: NVIDIA's, and AMD's.
+
+    `root` is where the kernel's files are, here and below.
+    """
     found: dict[str, list[str]] = {"0x10de": [], "0x1002": []}
     for device in (root / "sys/bus/pci/devices").glob("*"):
         vendor = text_of(device / "vendor").strip()
@@ -53,20 +65,20 @@ def unseen(several: Cards, root: Path = Path("/")) -> list[Finding]:
     missing = set(nvidia) - set(several)
     findings = []
     if missing and several:
-        said = f"missing in nvidia-smi -q: {len(missing)} of {count(len(nvidia), 'GPU')}"
+        text = f"missing in nvidia-smi -q: {len(missing)} of {count(len(nvidia), 'GPU')}"
         means = "they are other jobs', lent to guests, or have fallen off the bus"
         fix = "outside of a job: nvidia-smi -L; sudo dmesg | grep Xid"
-        findings.append(Finding("GPU: all", "unknown", said, means, fix))
+        findings.append(Finding("GPU: all", "unknown", text, means, fix))
     elif missing:
         answer = capture(["nvidia-smi"], timeout_s=20.0)
         why = (answer.stdout.strip() or answer.stderr.strip() or "nothing").splitlines()[0]
         fix = "install the driver, or sudo modprobe nvidia; after an update of the driver, reboot"
         means = "no program can use them, unless they are lent to guests"
-        said = f"{count(len(missing), 'GPU')}; nvidia-smi: {why}"
-        findings.append(Finding("GPU", "unknown", said, means, fix))
+        text = f"{count(len(missing), 'GPU')}; nvidia-smi: {why}"
+        findings.append(Finding("GPU", "unknown", text, means, fix))
     if amd:
-        said = f"{count(len(amd), 'GPU')} of AMD, not examined: only NVIDIA's are"
-        findings.append(Finding("GPU: AMD", "unknown", said, "", "amd-smi static, or rocm-smi -a"))
+        text = f"{count(len(amd), 'GPU')} of AMD, not examined: only NVIDIA's are"
+        findings.append(Finding("GPU: AMD", "unknown", text, "", "amd-smi static, or rocm-smi -a"))
     return findings
 
 
@@ -122,13 +134,13 @@ def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
     for row in rows("gpu"):
         if row.get("busy", False) != busy:
             continue
-        said = [_reported(row, card) for card in several.values()]
-        bad = [{} if _good(row, values) else values for values in said]
+        reported = [_reported(row, card) for card in several.values()]
+        bad = [{} if _good(row, values) else values for values in reported]
         name = f"GPU: {row['name']}"
         if any(bad):
-            found.append(Finding(name, row["otherwise"], _said(bad), row["means"], row["fix"]))
-        elif any(said):
-            found.append(Finding(name, "good", _said(said)))
+            found.append(Finding(name, row["otherwise"], _values(bad), row["means"], row["fix"]))
+        elif any(reported):
+            found.append(Finding(name, "good", _values(reported)))
         else:
             untold.append(row["name"])
     if untold:
@@ -137,7 +149,10 @@ def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
 
 
 def _reported(row: Mapping[str, Any], card: Card) -> dict[str, str]:
-    """Return what a card says of a row, by its names there; beside it the least, if it has one."""
+    """Return a card's values for a row of the table, by name in nvidia-smi.
+
+    Where the row has a least value, each is "VALUE of LEAST"; what is not reported is left out.
+    """
     reported = {path: card.get(path, "") for path in row["query"]}
     reported = {path: value for path, value in reported.items() if value.strip("[]") not in _UNTOLD}
     if "least" not in row:
@@ -147,6 +162,7 @@ def _reported(row: Mapping[str, Any], card: Card) -> dict[str, str]:
 
 
 def _good(row: Mapping[str, Any], reported: Mapping[str, str]) -> bool:
+    """Return whether all values are good, or reach their least value."""
     if "least" not in row:
         return all(value in row["good"] for value in reported.values())
     pairs = (map(_number, value.split(" of ")) for value in reported.values())
@@ -154,14 +170,15 @@ def _good(row: Mapping[str, Any], reported: Mapping[str, str]) -> bool:
 
 
 def _number(value: str) -> float:
+    """Return the number that a value begins with, -1 for none."""
     found = re.match(r"\d+(?:\.\d+)?", value)
     return float(found[0]) if found else -1.0
 
 
-def _said(of: list[dict[str, str]]) -> str:
-    """Return the values of GPUs, with their numbers where these differ."""
+def _values(reported: list[dict[str, str]]) -> str:
+    """Return the values of GPUs as text, with the numbers of the GPUs where they differ."""
     texts: dict[str, list[str]] = {}
-    for number, values in enumerate(of):
+    for number, values in enumerate(reported):
         named = [f"{path.rpartition('/')[2]}: {value}" for path, value in values.items()]
         alike = len(set(values.values())) == 1
         text = next(iter(values.values())) if alike else "; ".join(named)
@@ -172,11 +189,12 @@ def _said(of: list[dict[str, str]]) -> str:
 
 
 def around(several: Cards, root: Path = Path("/")) -> list[Finding]:
-    """Return who else uses the GPUs, where these are, and which errors are on record."""
+    """Return findings of who else uses the GPUs, where these are, and the errors on record."""
     return [_users(several, root), _place(several, root), *_peermem(root), _nvlink(), _xid()]
 
 
 def _users(several: Cards, root: Path) -> Finding:
+    """Return the finding of processes on the GPUs, and of MPS, by which these share one."""
     pids = [
         pid
         for card in several.values()
@@ -210,11 +228,12 @@ def _place(several: Cards, root: Path) -> Finding:
     if not far:
         return Finding(name, "good", f"core {first}, the first that is used, is beside every GPU")
     means = "copies to these GPUs cross the link between sockets"
-    said = f"core {first} is used first; {'; '.join(far)}"
-    return Finding(name, "fair", said, means, "numactl --cpunodebind=NODE paribus ...")
+    text = f"core {first} is used first; {'; '.join(far)}"
+    return Finding(name, "fair", text, means, "numactl --cpunodebind=NODE paribus ...")
 
 
 def _peermem(root: Path) -> list[Finding]:
+    """Return whether network adapters reach GPU memory themselves; nothing without InfiniBand."""
     if not (root / "sys/class/infiniband").is_dir():
         return []
     name = "GPU: peermem"
@@ -226,6 +245,7 @@ def _peermem(root: Path) -> list[Finding]:
 
 
 def _nvlink() -> Finding:
+    """Return the finding of errors on NVLink."""
     answer = capture(["nvidia-smi", "nvlink", "-e"], timeout_s=10.0)
     counters = re.findall(r"Link \d+: \w+ Errors: (\d+)", answer.stdout)
     name, bad = "GPU: NVLink errors", sum(map(int, counters))
@@ -239,6 +259,7 @@ def _nvlink() -> Finding:
 
 
 def _xid() -> Finding:
+    """Return the finding of errors that NVIDIA's driver has logged, its "Xid" numbers."""
     answer = capture(["dmesg"], timeout_s=10.0)
     name, means = "GPU: Xid", "the driver reported a GPU's error"
     if answer.exit_code:
@@ -247,6 +268,6 @@ def _xid() -> Finding:
     seen = sorted(set(re.findall(r"NVRM: Xid \(PCI:(\S+)\): (\d+)", answer.stdout)))
     if not seen:
         return Finding(name, "good", "none in the kernel's log")
-    said = ", ".join(f"{number} of {address}" for address, number in seen)
+    text = ", ".join(f"{number} of {address}" for address, number in seen)
     fix = "look the number up in NVIDIA's list of Xid errors; reset or replace the card"
-    return Finding(name, "poor", said, means, fix)
+    return Finding(name, "poor", text, means, fix)

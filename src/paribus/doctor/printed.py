@@ -37,19 +37,20 @@ def print_fitness(fitness: Fitness, console: Console) -> None:
 def sentence(fitness: Fitness) -> str:
     """Return whether the machine is fit, and the smallest difference that it resolves."""
     poor = [finding.name for finding in fitness.findings if finding.grade == "poor"]
-    said = (
+    text = (
         f"Not fit for measurements: {', '.join(poor)}."
         if poor
         else "Fit for measurements: no likely source of distortion was found."
     )
     if not fitness.resolution:
-        return f"{said} The smallest detectable difference is unknown."
+        return f"{text} The smallest detectable difference is unknown."
     worst = max(fitness.resolution, key=lambda label: fitness.resolution[label])
     share = fitness.resolution[worst]
-    return f"{said} Differences below about {share * 100:.2g} % ({worst}) are not detectable here."
+    return f"{text} Differences below about {share * 100:.2g} % ({worst}) are not detectable here."
 
 
 def _print(finding: Finding, console: Console) -> None:
+    """Print a finding; what it means only where it is not good."""
     sign = f"{SIGNS[finding.grade][ascii_only(console)]} " if console.is_terminal else ""
     item(console, finding.found, style=STYLES[finding.grade], name=f"{sign}{finding.name}")
     if finding.grade in ("poor", "fair") and finding.means:

@@ -1,4 +1,8 @@
-"""A few seconds of short launches: what this machine can resolve, and whether it has two states."""
+"""A few seconds of short launches: what this machine can resolve, and whether it has two states.
+
+`examine` is all of `paribus doctor`; `try_out` makes the launches and `judged` turns them into
+findings, such as "differences below about 1.5 % are not detectable in 60 blocks".
+"""
 
 from __future__ import annotations
 
@@ -85,7 +89,10 @@ GPU_BUSY_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the short launches were: by benchmark their figures in order; `why` there are none."""
+    """What short launches gave: figures in order, by benchmark, and the facts of each launch.
+
+    `why` some or all failed is "" where none did.
+    """
 
     figures: Mapping[str, Sequence[float]] = field(default_factory=dict)
     facts: Sequence[Facts] = ()
@@ -98,7 +105,7 @@ def try_out(
     mpi: str | None = None,
     trials: Sequence[Selection] = (),
 ) -> Trial:
-    """Return what short launches of `trials`, or TRIALS, show, as many as fit into `seconds`.
+    """Make short launches of `trials`, or TRIALS, in turn, as many as fit into `seconds`.
 
     The first launch of each benchmark warms up and is left out. Never raises for a machine that
     can launch nothing: `why` says what is missing.
@@ -140,6 +147,7 @@ def try_out(
 
 
 def launched(station: LocalStation, ready: Ready, selection: Selection, folder: Path) -> Outcome:
+    """Return the outcome of one launch of a benchmark, with its logs in `folder`."""
     logs = folder / "out", folder / "err"
     what = selection, benchmark_of(selection)
     scratch = f"{station.scratch}/trial"
@@ -152,15 +160,18 @@ def _figure(outcome: Outcome) -> float:
 
 
 def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
-    """Return what a trial says of clock, states and resolution, and the resolutions as shares."""
+    """Return the findings of a trial on clock, states and resolution, and the resolutions.
+
+    These are by benchmark, as shares: 0.015 is 1.5 %.
+    """
     found: list[Finding] = []
     if trial.why:
-        said, means = (
+        text, means = (
             ("some failed", "so the resolution stays unknown in part")
             if trial.facts
             else ("none could be made", "so the resolution, and its states, stay unknown")
         )
-        found.append(Finding("launches", "poor", said, means, trial.why))
+        found.append(Finding("launches", "poor", text, means, trial.why))
     if trial.facts:
         found += [_clock(trial.facts), _states(trial.facts)]
     resolved = {}
@@ -173,6 +184,7 @@ def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
 
 
 def _resolved(label: str, share: float, pairs: int) -> Finding:
+    """Return the finding of the smallest difference that a study of a benchmark detects."""
     return rated(
         f"resolution: {label}",
         "good" if share <= 0.02 else "fair" if share <= 0.1 else "poor",
@@ -184,6 +196,7 @@ def _resolved(label: str, share: float, pairs: int) -> Finding:
 
 
 def _clock(facts: Sequence[Facts]) -> Finding:
+    """Return the finding of the timer: its resolution, and what a reading costs."""
     tick = statistics.median(float(f["clock.tick_ns"]) for f in facts)
     cost = statistics.median(float(f["clock.cost_ns"]) for f in facts)
     return rated(
@@ -196,7 +209,7 @@ def _clock(facts: Sequence[Facts]) -> Finding:
 
 
 def _states(facts: Sequence[Facts]) -> Finding:
-    """Return whether the state probes of the launches fall into two clusters."""
+    """Return the finding whether the state probes of the launches fall into two clusters."""
     bimodal = []
     for name, means in PROBED.items():
         values = [
@@ -252,7 +265,7 @@ def examine(
 def of_gpus(
     notify: Callable[[str], None], mpi: str | None
 ) -> tuple[list[Finding], dict[str, float]]:
-    """Return what launches on a GPU show of its PCIe link and of the resolution."""
+    """Return the findings of launches on a GPU, and the resolutions, as `judged`."""
     if "nvcc or hipcc" in lacking(HERE):
         fix = "load the module of CUDA, or put the directory of nvcc on the PATH"
         return [Finding("GPU: launches", "unknown", "none could be made: no nvcc", "", fix)], {}

@@ -1,7 +1,8 @@
-"""What a node is sent to run one command of a launch, and what it says when it has.
+"""The guard of one command of a launch on a node: the script that is sent, and the report it sends.
 
-The script (sh/guard.sh) is already there; what is sent sets its variables and functions. Nothing of
-the environment of Paribus goes with it.
+sh/guard.sh lies on the node already; `script` sets its variables and functions. It starts the
+command, ends it when asked to, and reports in lines such as "exit 0", "seconds 812.31 815.90", then
+what it read of /proc and /sys before and after. Nothing of Paribus' own environment goes with it.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ _PORT = "/sys/class/infiniband/*/ports/*"
 _COUNTERS = f"{_PORT}/counters/* {_PORT}/hw_counters/*"
 _ENERGY = " ".join(f"/sys/class/powercap/intel-rapl:*/{name}" for name in FILES)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""The names of variables that `export` of sh takes; others are set by env(1)."""
+
 _GLOB = re.compile(r"([][*?!-]+)")
+"""Characters of a pattern that stay unquoted, as in out/*.log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
     """One command of a launch: the `number`th guard of the launch `nonce`, on the `node`th host.
 
-    `scratch` is the directory of the sitting, `name` that of the launch in it.
+    `scratch`: the directory of the sitting, `name`: that of the launch in it. `cwd`, `stay`: as in
+    Station.run.
     """
 
     command: Command
@@ -46,12 +51,12 @@ class Guarded:
 
     @property
     def ident(self) -> str:
-        """What it is called on its node."""
+        """Its name on its node: "NONCE.NUMBER"."""
         return f"{self.nonce}.{self.number}"
 
 
 def script(one: Guarded) -> str:
-    """Return what a shell on the node is sent to run `one`."""
+    """Return the script by which a shell on the node runs `one` in a guard."""
     command = one.command
     settings = {
         "scratch": one.scratch,
@@ -94,7 +99,7 @@ def script(one: Guarded) -> str:
 
 
 def _printed(patterns: tuple[str, ...]) -> str:
-    """Return what prints the files in the launch's directory that match `patterns`."""
+    """Return the shell command that prints the files of the launch that match `patterns`."""
     if not patterns:
         return ":"
     globs = [
@@ -105,16 +110,17 @@ def _printed(patterns: tuple[str, ...]) -> str:
 
 
 AGREED_S = 0.015
-"""Seconds by which uptimes and dates of a launch may differ: a step of 10 ms, and date(1)."""
+"""Seconds by which a wall time by uptimes (steps of 10 ms) and one by date(1) may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a guard said at the end: how its command ended, and how busy the node was.
+    """The report of a guard: how its command ended, and how busy the node was.
 
-    `refused` is why nothing was started, and `program` whether that was the program's fault. Times
-    are seconds, `wall_s` to 1 or 10 ms. `own` is the guard's process number there, and `carried`
-    the bytes of each network.
+    `refused`: why nothing was started, "" if it was; `program`: whether that was due to the program
+    rather than the node. `wall_s`, `cpu_s`: seconds, the wall time to 1 or 10 ms. `own`: the
+    guard's process number. `rooms`: the space of file systems. `before`, `after`: the load then;
+    `beside`: the commands that were busy. `carried`: the bytes of each network.
     """
 
     exit_code: int = 0
@@ -130,12 +136,12 @@ class Report:
     program: bool = False
 
 
-def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
-    """Return what a guard said at the end, None if it is not whole.
+def report_of(text: bytes, cores: Collection[int] = ()) -> Report | None:
+    """Return the report in what a guard wrote, None if it is not whole.
 
-    `cores` are those of its machine that ranks of the launch are bound to, if they are.
+    `cores`: those of its machine that ranks of the launch are bound to, none if they are not.
     """
-    body = said.decode(errors="replace")
+    body = text.decode(errors="replace")
     head, _, readings = body.partition("\nbefore\n")
     before, _, after = readings.removesuffix("whole\n").partition("\nafter\n")
     words: dict[str, str] = {}
@@ -151,7 +157,7 @@ def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
     if not body.endswith("whole\n"):
         return None
     code = int(words["exit"])
-    # As subprocess has it: a signal, where there is one of that number, for mpirun ends with 255.
+    # A signal is negative, as in subprocess; 255, with which mpirun ends, is none.
     code = 128 - code if 128 < code <= 128 + signal.NSIG else code
     wall_s = _wall_s(words["seconds"], words.get("finely", ""))
     files = files_of(before), files_of(after)
@@ -171,9 +177,9 @@ def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
     )
 
 
-def room_of(said: str) -> Room | None:
-    """Return what `stat -f -c '%a %S %d %c %n'` said of a file system, None if it is not that."""
-    words = said.split(" ", 4)
+def room_of(text: str) -> Room | None:
+    """Return the room in an output of `stat -f -c '%a %S %d %c %n'`, None if it is not that."""
+    words = text.split(" ", 4)
     if len(words) < 5 or not all(word.isdecimal() for word in words[:4]):
         return None
     free, block, inodes, total = map(int, words[:4])
@@ -183,12 +189,13 @@ def room_of(said: str) -> Room | None:
 def busiest(
     reports: Sequence[tuple[int, Report]], boots: Sequence[str], names: Sequence[str]
 ) -> tuple[tuple[Facts, Facts], tuple[str, ...], float]:
-    """Return load, who else was busy, and the launch's own seconds, on the busiest node.
+    """Return the load before and after, the busy commands, and the launch's CPU seconds: all on
+    the busiest node.
 
-    `reports` have the numbers of their nodes, whose boot_id and name are in `boots` and `names`.
-    The busiest is where most was waited for memory, and for cores that others used. Nodes of one
-    boot_id are one machine: what the launch used on one of them is no other's. The GPUs of all
-    nodes are in its load, for their names differ.
+    `reports`: each with the number of its node, whose boot_id and name are in `boots` and `names`.
+    The busiest node is the one where most time was waited for memory, and for cores that others
+    used. Nodes with one boot_id are one machine: CPU time of the launch on any of them is its own.
+    The load has the GPUs of all nodes, whose names differ.
     """
     used: dict[str, float] = {}
     for node, report in reports:
@@ -214,7 +221,7 @@ def busiest(
 def bound_on(
     cores: Mapping[str, Sequence[int]], names: Sequence[str], boots: Sequence[str]
 ) -> dict[str, set[int]]:
-    """Return the `cores` of nodes by the boot_id of their machine, which several may share."""
+    """Return the `cores`, given by node, by boot_id: several nodes may be of one machine."""
     found: dict[str, set[int]] = {boot: set() for boot in boots}
     for name, boot in zip(names, boots, strict=True):
         found[boot].update(cores.get(name, ()))
@@ -222,7 +229,7 @@ def bound_on(
 
 
 def carried_by(reports: Sequence[tuple[int, Report]], names: Sequence[str]) -> Carried:
-    """Return the bytes of each network by node: of guards of one node, the one that saw most."""
+    """Return the bytes of each network by node, the most that any guard of the node saw."""
     found: dict[str, dict[str, int]] = {}
     for node, report in reports:
         own = found.setdefault(names[node], {})
@@ -232,18 +239,17 @@ def carried_by(reports: Sequence[tuple[int, Report]], names: Sequence[str]) -> C
 
 
 def energy_of(reports: Sequence[tuple[int, Report]], boots: Sequence[str]) -> dict[Source, float]:
-    """Return the joules of all machines by source, of the sources that each of them has.
+    """Return the joules of all machines together, by source, for sources that all of them have.
 
-    Nodes of one boot_id are one machine, whose counters each guard there has read.
+    Nodes with one boot_id are one machine, and are counted once.
     """
     return summed({boots[node]: joules(one.before, one.after, one.wall_s) for node, one in reports})
 
 
 def _wall_s(uptimes: str, finely: str) -> float:
-    """Return the seconds between two uptimes, which have steps of 10 ms, or between two dates.
+    """Return the seconds between two dates, or between two uptimes, which have steps of 10 ms.
 
-    Those have the time of date(1) in them, about 1 ms: where that took longer, or the clock was set
-    meanwhile, the uptimes count.
+    Starting date(1) adds about 1 ms; where it took longer, or the clock was set, the uptimes count.
     """
     coarse = _difference(uptimes)
     try:
@@ -259,12 +265,13 @@ def _difference(words: str) -> float:
 
 
 def _seconds(spent: str) -> float | None:
-    """Return the sum of what `times` says of the children, as 0m0.01s 1m2.50s."""
+    """Return the sum of both times in "0m0.01s 1m2.50s": user and system, by `times` of sh."""
     found = re.findall(r"([0-9]+)m([0-9.]+)s", spent)
     return sum(60 * int(m) + float(s) for m, s in found) if len(found) == 2 else None
 
 
 def _processes(files: Mapping[str, str]) -> Readings:
+    """Return the processes in files such as /proc/812/stat, by their numbers."""
     found = {}
     for path, text in files.items():
         number = path.removeprefix("/proc/").removesuffix("/stat")

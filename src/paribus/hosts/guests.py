@@ -1,4 +1,8 @@
-"""Hosts that a switch starts, ends or reboots: virtual machines. They are waited for, and left."""
+"""Stations of hosts that a switch starts, stops or reboots, such as virtual machines.
+
+Before a switch the connections are closed (`leave`), and after it the hosts are waited for
+(`wait`).
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,9 @@ PAUSE_S = 1.0
 
 
 class SwitchedStation(HostStation):
-    """Hosts of an arm that commands switch. Where they do not answer yet, `asleep` says why.
+    """Hosts of an arm that commands switch; `asleep`: why they do not answer yet, None if they do.
 
-    `hypervisors` are further hosts, on which commands are run, but no launches.
+    `hypervisors`: further hosts, on which the commands are run, but no launches.
     """
 
     def __init__(
@@ -46,16 +50,16 @@ class SwitchedStation(HostStation):
             super().check_machines(place)
 
     def host(self, name: str) -> Host:
-        """Return the host, or hypervisor, of this name; there is one: the study was checked."""
+        """Return the host or hypervisor of this name; a study that was checked has one."""
         return next(one for one in (*self.hypervisors, *self.hosts) if one.name == name)
 
     def said_below(self, argv: Sequence[str], timeout_s: float) -> dict[str, str]:
-        """Return what `argv` prints on each hypervisor; raises UserError, naming it, of one."""
+        """Return what `argv` prints on each hypervisor, by name; raises UserError, naming one."""
 
-        def said(host: Host) -> str:
+        def printed(host: Host) -> str:
             return HostMachine(host).capture(argv, timeout_s=timeout_s).stdout
 
-        answers = of_each(self.hypervisors, said, AT_ONCE)
+        answers = of_each(self.hypervisors, printed, AT_ONCE)
         return {host.name: text for host, text in zip(self.hypervisors, answers, strict=True)}
 
     def wait(self, place: str) -> None:
@@ -80,7 +84,7 @@ class SwitchedStation(HostStation):
             self.check_machines(place)
 
     def leave(self) -> None:
-        """End what is on the hosts, before a switch may end these; a launch comes back to them."""
+        """Close the connections before a switch may stop the hosts; `wait` opens them again."""
         of_each(self._keepers, Keeper.close, AT_ONCE)
 
     def _answer(self) -> None:
@@ -98,7 +102,7 @@ class SwitchedStation(HostStation):
 
 
 def _answers(keeper: Keeper) -> bool:
-    """Return whether a host runs nothing: the connection may be one to its past."""
+    """Return whether a host runs an empty script: the connection may be of before its reboot."""
     task = Task(len, len)
     keeper.start(f"{secrets.token_hex(16)}.0", ":", task)
     return task.over.wait(PROBE_S) and not task.lost

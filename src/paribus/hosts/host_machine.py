@@ -1,4 +1,8 @@
-"""A machine that is reached through a shell: its tools, and what is compiled and placed there."""
+"""A machine that is reached through a shell: questions about it, and programs compiled there.
+
+A question is a call of functions in sh/machine.sh, such as `look '/usr/bin/mpirun'`; the answer is
+values framed by a random token, so that a banner or half an answer is never taken for one.
+"""
 
 from __future__ import annotations
 
@@ -25,30 +29,25 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.processors import CORE_FILES, CPU, cores_of
 from paribus.probes.values import ranges
 
-# Questions to a host's shell: what is sent, and an answer that is whole, or an error.
-#
-# Nothing that a host prints is obeyed, and none of it is taken for an answer but what follows the
-# token of the question.
-
 ANSWER_S = 60.0
 """Seconds that a host may take for a question that needs no time by itself."""
 
 MOST = 2**20
-"""Bytes of an answer that are read, unless more are asked for."""
+"""Bytes of the longest answer, unless more are allowed."""
 
 END_S = 3.0
-"""Seconds that a shell has to end what it began, after nobody listens any more."""
+"""Seconds that a shell has to end what it began, once its input is closed."""
 
 
 class Answer(NamedTuple):
-    """The values of an answer, and by their order what commands wrote to standard error."""
+    """The values of an answer, and what each command in it wrote to standard error, in order."""
 
     values: list[str]
     errors: list[str]
 
 
 def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = MOST) -> Answer:
-    """Return what `host` answers to `question`, calls of functions of sh/machine.sh.
+    """Return the answer of `host` to `question`, lines that call functions of sh/machine.sh.
 
     Raises UserError, naming the host, where it cannot be reached, does not answer in time, or
     answers anything but values: a banner, half an answer, more than `most` bytes.
@@ -59,7 +58,7 @@ def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = M
     try:
         session.start()
     except SessionError as error:
-        reason = error.said.removeprefix(f"{host.shell[0]}: ")
+        reason = error.stderr.removeprefix(f"{host.shell[0]}: ")
         raise _error(host, f"{host.shell[0]} cannot be started: {reason}") from None
     try:
         session.send(script)
@@ -73,11 +72,11 @@ def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = M
     out, err = (text.decode("utf-8", "surrogateescape") for text in (session.out, session.err))
     answer, whole, _ = out.partition(last)
     before, *values = answer.split(token)
-    said = _short(err.replace(token, " ").strip().rpartition("\n")[2])
+    last_error = _short(err.replace(token, " ").strip().rpartition("\n")[2])
     if why:
-        raise _error(host, f"{why}{f': {said}' if said else ''}")
+        raise _error(host, f"{why}{f': {last_error}' if last_error else ''}")
     if session.code and not (values or whole):
-        raise _error(host, f"its shell ended with exit code {session.code}: {said}")
+        raise _error(host, f"its shell ended with exit code {session.code}: {last_error}")
     if before:
         raise _error(
             host,
@@ -85,17 +84,18 @@ def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = M
             "let start-up files of its shell (.bashrc, .profile) print only where [ -t 0 ]",
         )
     if not whole:
-        raise _error(host, f"its answer is not whole: {_short(said or out.replace(token, ' '))}")
+        text = _short(last_error or out.replace(token, " "))
+        raise _error(host, f"its answer is not whole: {text}")
     return Answer(values, err.split(token)[1::2])
 
 
 def not_understood(host: Host, values: list[str]) -> UserError:
-    """Return the error for an answer of `host` that is not one to the question."""
+    """Return the error for values of `host` that do not answer the question."""
     return _error(host, f"it answered something else than was asked: {_short(' '.join(values))}")
 
 
 def quoted(*words: str) -> str:
-    """Return `words` as sh reads them, whatever is in them.
+    """Return `words` quoted for sh; raises UserError for a NUL character.
 
     >>> print(quoted("a b", "$HOME", ""))
     'a b' '$HOME' ''
@@ -128,10 +128,10 @@ _VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH", "PARIBUS_CACHE", "XDG_CACHE_HOM
 
 
 class HostMachine(Machine):
-    """The machine behind a Host. Every question is one round trip.
+    """The machine behind a Host, by the interface of Machine. Every question is one round trip.
 
-    Each method raises UserError, naming the host, where it cannot be reached or answers something
-    else than was asked (`ask`).
+    Each method raises UserError, naming the host, where it cannot be reached or its answer does not
+    fit the question (`ask`).
     """
 
     def __init__(self, host: Host) -> None:
@@ -147,7 +147,7 @@ class HostMachine(Machine):
     def capture(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 60.0
     ) -> Captured:
-        """Return what `argv` printed there and how it ended: 127 not found, 124 out of time."""
+        """Return what `argv` printed there, and its exit code: 127 not found, 124 out of time."""
         call = _within(timeout_s, argv, env or {})
         values, errors = ask(self.host, f"heard {call}", timeout_s=timeout_s + ANSWER_S)
         if len(values) != 2 or len(errors) != 1 or not re.fullmatch(r"\d{1,3}", values[1]):
@@ -173,12 +173,12 @@ class HostMachine(Machine):
         return "d" in self._look(str(path))[0]
 
     def resolved(self, path: Path) -> Path:
-        """Return `path` without symbolic links; itself where it leads nowhere."""
+        """Return `path` without symbolic links, or `path` where it does not exist."""
         found = self._paths(f'say "$(readlink -f -- {quoted(str(path))})"', 1)[0]
         return Path(found) if found else path
 
     def absolute(self, path: str) -> Path:
-        """Return `path` as an absolute one: ~ and relative ones are those of the home directory."""
+        """Return `path` as an absolute one; ~ and relative paths begin at the home directory."""
         return self._home / (path[1:].lstrip("/") if path.split("/")[0] == "~" else path)
 
     def variable(self, name: str) -> str:
@@ -189,7 +189,7 @@ class HostMachine(Machine):
         return [*map(Path, search_path(self.variable("PATH")).split(":")), *self.host.places]
 
     def cache(self) -> Path:
-        """Return where Paribus keeps on the host what it can make again; as border/drafts.py."""
+        """Return the cache of Paribus on the host, chosen as border/drafts.py chooses it here."""
         if chosen := self.variable("PARIBUS_CACHE"):
             return self.absolute(chosen)
         return self.absolute(self.variable("XDG_CACHE_HOME") or ".cache") / "paribus"
@@ -201,7 +201,7 @@ class HostMachine(Machine):
         commands: Sequence[Sequence[str]],
         env: Mapping[str, str],
     ) -> None:
-        """Make `target` unless it is there; see Machine. The compiler ends with Paribus."""
+        """Make `target` unless it is there; see Machine. Compilers end when Paribus does."""
         at = quoted(str(target))
         if self._made(target, f"trusted {at}; if [ -e {at} ]; then say there; else say no; fi"):
             return
@@ -261,7 +261,7 @@ class HostMachine(Machine):
 
     @cached_property
     def _known(self) -> dict[str, str]:
-        """What is asked once: variables, and the architecture."""
+        """The values of _VARIABLES, and the architecture, asked once."""
         names = (*_VARIABLES, "architecture")
         lines = [f'say "${{{name}-}}"' for name in _VARIABLES]
         return dict(
@@ -276,13 +276,14 @@ class HostMachine(Machine):
         return home
 
     def _paths(self, question: str, count: int) -> list[str]:
+        """Return the values of an answer that must have so many, none with a NUL character."""
         values = ask(self.host, question).values
         if len(values) != count or any("\0" in value for value in values):
             raise not_understood(self.host, values)
         return values
 
     def _look(self, *paths: str) -> list[str]:
-        """Return the letters of each path: d or f, r, x."""
+        """Return letters for each path: d or f (a directory, a file), r readable, x executable."""
         values = ask(self.host, f"look {quoted(*paths)}").values
         if len(values) != len(paths) or not all(re.fullmatch("[df]?r?x?", v) for v in values):
             raise not_understood(self.host, values)
@@ -295,7 +296,10 @@ class HostMachine(Machine):
         commands: Sequence[Sequence[str]] = (),
         timeout_s: float = ANSWER_S,
     ) -> bool:
-        """Return whether `target` is there after `question`; raises what went wrong with it."""
+        """Return whether `target` is there after `question`; raises UserError where that failed.
+
+        `commands`: those that the question runs, of which the answer names one that failed.
+        """
         values = ask(self.host, question, timeout_s=timeout_s).values
         self._refuse(target, values)
         match values:
@@ -307,11 +311,12 @@ class HostMachine(Machine):
                 if re.fullmatch(r"\d{1,6} \d{1,3}", f"{step} {code}") and int(step) <= len(
                     commands
                 ):
-                    said = Captured(int(code), _replaced(out), _replaced(err))
-                    raise not_built(self, target, commands[int(step) - 1], said)
+                    printed = Captured(int(code), _replaced(out), _replaced(err))
+                    raise not_built(self, target, commands[int(step) - 1], printed)
         raise not_understood(self.host, values)
 
     def _refuse(self, path: Path, values: Sequence[str]) -> None:
+        """Raise UserError if the answer says that `path` is not to be trusted, or not writable."""
         match values:
             case ["distrusted", reason]:
                 raise distrusted(self.at(str(path)), _replaced(reason))
@@ -326,7 +331,7 @@ class HostMachine(Machine):
     def _shown(
         self, path: Path, question: str, each: int, most: int = 2**20
     ) -> list[tuple[str, ...]]:
-        """Return name, hash and what else is shown of each file."""
+        """Return the rows of an answer, `each` values long: name, hash, and what else was asked."""
         values = ask(self.host, question, most=most).values
         self._refuse(path, values)
         rows = [tuple(values[i : i + each]) for i in range(0, len(values), each)]
@@ -340,11 +345,11 @@ class HostMachine(Machine):
 
 
 def send(path: Path, source: HostMachine, targets: Sequence[HostMachine]) -> None:
-    """Place what is at `path` on `source`, a file or a directory of files, on `targets` too.
+    """Copy the file, or the files of the directory, at `path` on `source` to the same path on
+    `targets`.
 
-    At the same path, for a launcher starts the same on all hosts; only where it is not there
-    already, by its SHA-256: hosts may share a directory. Raises UserError for the first host on
-    which it cannot be placed.
+    Launchers start the same path on all hosts. Hosts that have it already, by its SHA-256, are left
+    alone: they may share a directory. Raises UserError for the first host on which it fails.
     """
     wanted = source.digests(path)
     if not wanted:
@@ -367,6 +372,7 @@ def _place(
     directory: bool,
     target: HostMachine,
 ) -> None:
+    """Put `files` at `path` of a host; raises UserError unless they then have digests `wanted`."""
     target.put(path, files, directory=directory)
     if not wanted.items() <= target.digests(path).items():
         raise UserError(
@@ -377,9 +383,10 @@ def _place(
 
 
 def _within(timeout_s: float, argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """Return the words of `argv` with `env`, exit code 124 where it outlasts `timeout_s`.
+    """Return the command line that runs `argv` with `env` for `timeout_s` at most (124 if longer).
 
-    env(1) stands before timeout(1), which takes a program with a = in its path for a variable.
+    `env` is before `timeout`, whose program may have a "=" in its path, which env would take for a
+    variable.
     """
     full = {**env, **({"PATH": search_path(env["PATH"])} if "PATH" in env else {})}
     added = quoted("env", *(f"{name}={value}" for name, value in full.items()))
@@ -391,5 +398,5 @@ def _puts(files: Mapping[str, bytes]) -> list[str]:
 
 
 def _replaced(text: str) -> str:
-    """Return `text` without bytes that are no UTF-8, as local.capture does."""
+    """Return `text` with bytes that are not UTF-8 replaced, as local.capture does."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""The session that stays on a host for a sitting: connection, directory, what is asked there.
+"""The keeper of a host: one connection for a whole sitting, through which everything is run there.
 
-All that is run on the host goes through it: a login for each launch would cost what login
-scripts cost. Where it ends, however that comes, what it runs ends and the directory of the
-sitting is removed there (sh/keeper.sh).
+A login for each launch would run login scripts each time. The script sh/keeper.sh reads lines such
+as "start IDENT BYTES" from its input and answers with "done IDENT ..."; when its input is closed,
+for whatever reason, it ends all that it runs and removes the directory of the sitting.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from paribus.launch.space import lacking
 
 # Clients: processes of this machine that run a shell on another, as `Host.shell` says.
 #
-# A client gets its script on stdin, which then stays open: what goes on there ends when stdin is
+# A client reads its script from stdin, which stays open: what it runs there ends when stdin is
 # closed, also by the death of this process.
 
 _KEPT = (
     *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME"),
     "SLURM_CONF",
 )
-"""What a client inherits beside the PATH: what ssh and srun need, and no setting of a launch.
+"""The variables that a client inherits beside PATH: ssh and srun need them, no launch sees them.
 
-kubectl hands no variable on, and its helpers, which ask a cloud for tokens, need their own.
+kubectl inherits all: it passes none to the pod, and its helpers, which fetch tokens, need some.
 """
 
 
 def start_client(
     argv: Sequence[str], stdout: IO[bytes] | int, stderr: IO[bytes] | int
 ) -> subprocess.Popen[bytes]:
-    """Return a client just started; Ctrl-C in the terminal does not reach it."""
+    """Start a client and return it; Ctrl-C in the terminal does not reach it."""
     every = argv[0] == "kubectl"
     env = {key: value for key, value in os.environ.items() if every or key in _KEPT}
     return subprocess.Popen(
@@ -62,7 +62,7 @@ def start_client(
 
 
 def send(client: subprocess.Popen[bytes], text: str) -> None:
-    """Write all of `text` to the stdin of a client, which may be gone."""
+    """Write all of `text` to the stdin of a client; nothing happens if it has ended."""
     assert client.stdin is not None
     rest = memoryview(text.encode())
     with suppress(BrokenPipeError, ValueError):  # ValueError: closed by another thread
@@ -78,7 +78,7 @@ def close(client: subprocess.Popen[bytes]) -> None:
 
 
 def ended(client: subprocess.Popen[bytes], within_s: float) -> bool:
-    """Return whether a client ends in time; without the pauses of Popen.wait, which add up."""
+    """Return whether a client ends in time; Popen.wait would pause between its looks."""
     if client.poll() is not None:
         return True
     pid = os.pidfd_open(client.pid)
@@ -106,18 +106,23 @@ AGAIN_S = 1.0
 """Seconds before a step that was refused for now is asked for again."""
 
 END_S = 15.0
-"""Seconds that a keeper may take to wait for guards and to remove its directory."""
+"""Seconds that a keeper may take to wait for its guards and to remove its directory."""
 
 HANG_UP_S = 1.0
-"""Seconds for which a thread that writes is waited for; one that waits itself is in its write."""
+"""Seconds for which another thread's write is waited for before the input is closed."""
 
 _REFUSED_FOR_NOW = re.compile(r"Unable to create step for job.*: (Memory required|Requested nodes)")
-"""What srun says now and then of a job that has its nodes, as while a controller starts again."""
+"""Printed by srun at times for a job that has its nodes, such as while a controller restarts."""
 
 _ASKED = re.compile(rb"ask ([0-9]{1,9}-[0-9]{1,9}) +([0-9]{1,8})")
+"""From sh/keeper.sh: the id of a request by an agent, and the bytes of its text, which follows."""
+
 _DONE = re.compile(rb"done ([0-9a-f]+\.[0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+)")
+"""From sh/keeper.sh: a task's ident and exit code, and the bytes of stdout, stderr and report,
+which follow in this order."""
 
 Asked = Callable[["Keeper", str, str], None]
+"""Called with the keeper, the id of a request by an agent, and its text."""
 
 
 @cache
@@ -127,24 +132,24 @@ def shell_script(name: str) -> str:
 
 
 class Task:
-    """A script that a keeper runs: `over` when it has ended, or the connection has.
+    """A script that a keeper runs; `over` is set when it has ended, or the connection has.
 
-    `out` and `err` take what it prints, once it has ended. `said` is what its guard wrote, empty
-    where the connection ended first, which is what `lost` says.
+    `out`, `err`: called with what it printed, once it has ended. `report`: what its guard wrote,
+    empty where the connection ended first, which is `lost` then.
     """
 
     def __init__(self, out: Callable[[bytes], object], err: Callable[[bytes], object]) -> None:
         self.out, self.err = out, err
         self.over = threading.Event()
-        self.said = b""
+        self.report = b""
         self.lost = True
 
 
 class Keeper:
-    """One host in a sitting. `asked(keeper, id, text)` hears, in a thread, what an agent asks for.
+    """One host in a sitting. `asked` is called in a thread with each request of an agent.
 
-    After `open`: `scratch` is the directory of the sitting there, `boot` says which start of the
-    system it is, and `machine` has its network namespace, and its own name with its machine-id.
+    Set by `open`: `scratch`, the directory of the sitting there; `boot`, the boot_id; `machine`,
+    the network namespace, and host name with machine-id; `rooms`, the space of file systems.
     """
 
     def __init__(self, host: Host, node: int, asked: Asked) -> None:
@@ -153,7 +158,7 @@ class Keeper:
         self.machine: tuple[str, ...] = ()
         self.rooms: list[Room] = []
         self._client: subprocess.Popen[bytes] | None = None
-        self._said: list[str] = []
+        self._printed: list[str] = []  # lines before the answer, such as a banner
         self._failed = ""
         self._answered = threading.Event()
         self._nonce = b""
@@ -161,10 +166,10 @@ class Keeper:
         self._tasks: dict[str, Task] = {}
 
     def open(self, name: str, nonce: str, parent: str = "", *, again: bool = False) -> None:
-        """Begin the sitting `name` on the host, below `parent` or where its TMPDIR is.
+        """Connect, and make the directory `name` of the sitting below `parent`, or in TMPDIR there.
 
-        With `again`, the directory may be there. A scheduler that refuses a step for now is asked
-        again, for OPEN_S. Raises UserError with the fix.
+        With `again` the directory may exist. A scheduler that refuses a step for now is asked again
+        for OPEN_S. Raises UserError with the fix.
         """
         deadline = time.monotonic() + OPEN_S
         while error := self._begin(name, nonce, parent, again=again):
@@ -179,9 +184,9 @@ class Keeper:
                 )
 
     def _begin(self, name: str, nonce: str, parent: str, *, again: bool) -> UserError | None:
-        """Try to begin the sitting once; returns why it could not begin."""
+        """Try to connect once; return why it failed, None if it did not."""
         self.drop()
-        self.rooms, self._said, self._failed, self.scratch = [], [], "", ""
+        self.rooms, self._printed, self._failed, self.scratch = [], [], "", ""
         self._answered.clear()
         self._nonce = nonce.encode() + b" "
         with tempfile.TemporaryFile() as errors:
@@ -195,13 +200,13 @@ class Keeper:
             answered = self._answered.wait(OPEN_S)
             errors.seek(0)
             printed = errors.read(1 << 16).decode(errors="replace")
-            if not self.scratch or self._said or self._failed or not answered:
+            if not self.scratch or self._printed or self._failed or not answered:
                 end(self._client, 1.0 if self._failed or not answered else END_S)
                 return self._why(printed, answered)
         return None
 
     def alive(self) -> bool:
-        """Return whether the session goes on."""
+        """Return whether the connection is open."""
         return self._client is not None and self._client.poll() is None
 
     def start(self, ident: str, script: str, task: Task) -> None:
@@ -215,11 +220,11 @@ class Keeper:
         """Begin to end what was started as `ident`."""
         self._send(f"stop {ident}\n")
 
-    def reply(self, ident: str, code: int, said: bytes) -> None:
-        """Answer the agent `ident`: the exit code of what it asked for, and what that printed."""
+    def reply(self, ident: str, code: int, printed: bytes) -> None:
+        """Answer the request `ident` of an agent: the exit code, and what was `printed`."""
         text = "".join(
             chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else f"\\0{byte:03o}"
-            for byte in said
+            for byte in printed
         )
         self._send(f"reply {ident} {code} {text}\n")
 
@@ -229,33 +234,33 @@ class Keeper:
                 send(self._client, text)
 
     def drop(self) -> None:
-        """Give the connection up."""
+        """End the connection at once."""
         if self._client is not None:
-            self._client.kill()  # so that nobody writes to it for long
+            self._client.kill()  # ends a write that blocks
             self.hang_up()
             end(self._client, 0.0)
 
     def close(self) -> None:
-        """End the session; the directory is removed there."""
+        """End the connection, and wait until the directory is removed there."""
         self.hang_up()
         if self._client is not None:
             end(self._client, END_S)
 
     def hang_up(self) -> None:
-        """Begin to end the session, without waiting."""
-        # Not between a thread's look at the file and its write: the number may be another's then.
+        """Begin to end the connection, without waiting."""
+        # Never during a write of another thread: the file's number could be reused by then.
         if self._client is not None and self._writing.acquire(timeout=HANG_UP_S):
             close(self._client)
             self._writing.release()
 
     def _read(self, stream: IO[bytes], tasks: dict[str, Task]) -> None:
-        """Hear what the host says until it says no more."""
+        """Handle all that the host prints, until it closes its output; run in a thread."""
         heard = io.BufferedReader(cast(io.RawIOBase, stream))
         with heard:
             while line := heard.readline():
                 if not line.startswith(self._nonce):
                     if not self._answered.is_set():
-                        self._said.append(line.decode(errors="replace"))
+                        self._printed.append(line.decode(errors="replace"))
                     continue
                 words = line[len(self._nonce) :].rstrip()
                 if asked := _ASKED.fullmatch(words):
@@ -265,7 +270,7 @@ class Keeper:
                     task = tasks.pop(done[1].decode(), None) or Task(len, len)
                     _pass_on(heard, int(done[3]), task.out)
                     _pass_on(heard, int(done[4]), task.err)
-                    task.said = heard.read(int(done[5]))
+                    task.report = heard.read(int(done[5]))
                     task.lost = False
                     task.over.set()
                 else:
@@ -275,6 +280,7 @@ class Keeper:
         self._answered.set()
 
     def _hear(self, words: str) -> None:
+        """Handle a line of sh/open.sh: room, machine, failed or ready."""
         word, _, rest = words.partition(" ")
         if word == "room" and (room := room_of(rest)):
             self.rooms.append(room)
@@ -287,18 +293,18 @@ class Keeper:
             self._answered.set()
 
     def _why(self, printed: str, answered: bool) -> UserError:
-        """Return why the sitting could not begin here; `printed` is from stderr."""
-        name, said = self.host.name, [line for line in self._said if line.strip()]
+        """Return the error for a sitting that could not begin; `printed` is from stderr."""
+        name, lines = self.host.name, [line for line in self._printed if line.strip()]
         if self._failed:
-            detail = f" ({said[-1].strip()})" if said else ""
+            detail = f" ({lines[-1].strip()})" if lines else ""
             return MachineError(
                 f"no scratch directory can be created: {self._failed}{detail}",
                 place=name,
                 fix="free or repair that place, or set TMPDIR for logins there",
             )
-        if self.scratch and said:
+        if self.scratch and lines:
             return UserError(
-                f"a login script there prints {said[0].strip()[:80]!r} on standard output",
+                f"a login script there prints {lines[0].strip()[:80]!r} on standard output",
                 place=name,
                 fix="let it print only for a terminal: `case $- in *i*) ... ;; esac` in .bashrc",
             )
@@ -308,11 +314,11 @@ class Keeper:
                 place=name,
                 fix="see whether `ssh` there hangs: a login script that waits, or a full disk",
             )
-        return why_no_connection(name, printed, said, self.host.shell)
+        return why_no_connection(name, printed, lines, self.host.shell)
 
 
 def _pass_on(heard: IO[bytes], size: int, sink: Callable[[bytes], object]) -> None:
-    """Hand `size` bytes on, in pieces; a sink that fails gets no more."""
+    """Pass `size` bytes from `heard` to `sink`, in pieces; an error of the sink is ignored."""
     while size > 0 and (piece := heard.read(min(size, 1 << 20))):
         size -= len(piece)
         with suppress(OSError, ValueError):
@@ -320,6 +326,7 @@ def _pass_on(heard: IO[bytes], size: int, sink: Callable[[bytes], object]) -> No
 
 
 def _opening(name: str, nonce: str, parent: str, node: int, *, again: bool) -> str:
+    """Return the script that opens a sitting: settings, the scripts to write there, sh/open.sh."""
     settings = {"name": name, "nonce": nonce, "parent": parent, "node": str(node)}
     settings["again"] = "yes" if again else ""
     scripts = "\n".join(

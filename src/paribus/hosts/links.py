@@ -1,4 +1,4 @@
-"""What a pocket host's link to the others is like: rate, delay and loss, and who provides them.
+"""The links of pocket hosts: rate, delay and loss, by tc of this kernel or by a switch of our own.
 
 Rate is the kernel's token bucket (tc-tbf(8)) at both ends of a link. Delay and loss are netem
 (tc-netem(8)) where the kernel has it; else a switch of our own in user space (containers/link.cpp)
@@ -22,14 +22,14 @@ from paribus.launch.machine import HERE, MADE
 
 LONGEST_DELAY_S = 1.0
 LEAST_RATE, MOST_RATE = 100_000, 100_000_000_000
-"""Bits a second."""
+"""Bits per second."""
 
 BURST_S = 1e-3
-"""Seconds at full rate that a link which was idle lets pass at once. Timers that are late by more
-than this cost rate (with 0.2 ms, 1 Gbit was 0.45); shorter messages pass as if without limit."""
+"""Seconds at full rate that an idle link lets pass at once. Timers that are later than this cost
+rate (with 0.2 ms, 1 Gbit/s became 0.45); messages shorter than this are not limited."""
 
 QUEUE_S = 10e-3
-"""Seconds at full rate that wait at a link's end; what comes then is lost."""
+"""Seconds at full rate that the queue at a link's end holds; packets beyond are dropped."""
 
 _FRAME = 1514
 """Bytes of a full Ethernet frame."""
@@ -37,7 +37,10 @@ _FRAME = 1514
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What the scripts need for links: files by name, and the program that joins the hosts."""
+    """What the scripts of a pocket cluster need for its links.
+
+    `files`: their texts by name; `program`: the argv of the switch in user space, () without one.
+    """
 
     files: Mapping[str, str] = field(default_factory=dict)
     program: tuple[str, ...] = ()
@@ -64,7 +67,7 @@ def read_link(value: Any) -> Link:
 
 
 def wire(link: Link | None, names: Sequence[str], path: str) -> Wiring:
-    """Return how hosts of these names are joined; programs are found on `path`.
+    """Return the wiring of hosts of these names; programs are found on `path`, a PATH.
 
     Raises UserError where this machine cannot provide the link, before anything is made.
     """
@@ -86,7 +89,7 @@ def wire(link: Link | None, names: Sequence[str], path: str) -> Wiring:
             f"qdisc add dev {name} root {_bucket(link.rate)}\n" for name in names
         )
     if link.loss:
-        # Else the kernel hands on up to 64 KiB of TCP at a time, which would be lost together.
+        # Else the kernel passes up to 64 KiB of TCP on as one packet, which would be lost as one.
         files["eth0.ip"] = "link set eth0 gso_max_segs 1\n"
     if netem or not slow:
         return Wiring(files)
@@ -99,7 +102,7 @@ def wire(link: Link | None, names: Sequence[str], path: str) -> Wiring:
 
 
 def _host_end(link: Link, *, netem: bool) -> str:
-    """Return what `tc -batch` sets on a host's eth0."""
+    """Return the lines for `tc -batch` on a host's eth0."""
     if not netem:
         return f"qdisc add dev eth0 root {_bucket(link.rate)}\n" if link.rate else ""
     slow = f"delay {link.delay_s * 1e6:.3f}us" if link.delay_s else ""
@@ -117,7 +120,7 @@ def _bucket(rate: int) -> str:
 
 
 def kernel_has(path: str) -> frozenset[str]:
-    """Return which of tbf and netem this kernel has, tried in a namespace."""
+    """Return which of "tbf" and "netem" this kernel has; both are tried in a namespace."""
     if find_program("tc", path) is None:
         raise UserError(
             "`tc` is not installed", place="link", fix="install iproute2 (Fedora: iproute-tc)"

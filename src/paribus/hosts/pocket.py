@@ -40,33 +40,31 @@ from paribus.launch.local import capture, this_node
 from paribus.launch.machine import beside
 from paribus.launch.station import Node
 
-# What pocket hosts hide of this machine's files, and what of it is needed there and stays.
-#
-# Each host has its own /run and /tmp, as machines have, so that what programs and MPI write there
-# cannot meet. A checkout, an MPI or a study may lie there too.
+# Files: each host has its own /run and /tmp, as machines have, so that files which programs and MPI
+# write there do not collide. Entries of them that are needed, such as a checkout, stay visible.
 
 HIDDEN = (Path("/run"), Path("/tmp"))
-"""Directories that every host has to itself."""
+"""Directories of which every host has its own."""
 
 
 def needed_here() -> list[str]:
-    """Return what Paribus, and what its environment names, takes from this machine's files."""
+    """Return the paths that hosts need: of Paribus, Python, the environment, and this directory."""
     variables = (os.environ.get(name, "") for name in ("PATH", "LD_LIBRARY_PATH"))
     found = [sys.prefix, sys.base_prefix, str(Path.cwd()), str(cache_directory())]
     return [*found, os.environ.get("HOME", ""), *(p for text in variables for p in text.split(":"))]
 
 
 def temporary() -> Path:
-    """Return the directory for temporary files of a host, which it has to itself."""
+    """Return the directory for temporary files of a host, one of its own."""
     own = Path(tempfile.gettempdir())
     return own if any(own.is_relative_to(place) for place in HIDDEN) else HIDDEN[1]
 
 
 def kept(paths: Iterable[str]) -> list[Path]:
-    """Return the entries of the hidden directories in which `paths` lie, those that are there.
+    """Return the entries of HIDDEN that hosts must still see, because `paths` lie in them.
 
-    An entry is shown whole, for programs need what lies beside them. One that holds the directory
-    for temporary files is not: then it is an entry of that one, or of a directory on the way to it.
+    For /tmp/checkout/bin/x it is /tmp/checkout: programs need what lies beside them. An entry that
+    holds the directory for temporary files is not shown, but one further down.
     """
     own, found = temporary(), dict[Path, None]()
     for text in paths:
@@ -84,13 +82,13 @@ def kept(paths: Iterable[str]) -> list[Path]:
 
 
 START_S = 60.0
-"""Seconds that the hosts may take to be there; four take a fifth of a second."""
+"""Seconds that the hosts may take to start; four take a fifth of a second."""
 
 END_S = 10.0
 """Seconds that the controller may take to end everything, before it is killed."""
 
 SYSTEM = ":/usr/sbin:/sbin"
-"""Where tc lies, which is not on the PATH of ordinary users everywhere."""
+"""Added to PATH for tc, since ordinary users do not have it everywhere."""
 
 _SCRIPTS = {
     "pocket.sh": "pocket.sh",
@@ -104,17 +102,18 @@ _SCRIPTS = {
 }
 
 _FIRST = re.compile(r"^NSpid:.*\t1$", re.MULTILINE)
+"""In /proc/PID/status of the first process of a namespace: "NSpid:\t4711\t1"."""
 
 
 class Pocket:
     """`hosts` hosts h1, h2, ... on this machine, for as long as the context lasts.
 
-    `directory` is made and removed; it must not exist. Below a station's scratch directory it goes
-    even when Paribus and the controller are killed at once. Within the context these are there:
-    `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
-    pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
-    which all of it ends. `crowded`: several hosts share a core. `needed` are paths that hosts must
-    see although they hide what lies there.
+    `directory` must not exist: it is made and removed. Below a station's scratch directory it is
+    removed even if Paribus and the controller are killed at once. Set within the context: `hosts`;
+    `nodes`, the name and cores of each, to which all its processes are pinned; `network` (CIDR);
+    `pids`, the first process of each; `controller`, the process whose end ends all of it;
+    `crowded`, whether several hosts share a core. `needed`: paths that hosts must see although they
+    lie in HIDDEN.
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.
@@ -158,13 +157,13 @@ class Pocket:
             self._start(wiring)
             self._describe()
         except BaseException as error:
-            said = self._said()
+            printed = self._last_errors()
             self.__exit__(None, None, None)
             if isinstance(error, OSError):
                 raise self._no_files(error) from error
             if isinstance(error, _NotUpError):
                 raise MachineError(
-                    f"the pocket cluster did not start: {said or error}",
+                    f"the pocket cluster did not start: {printed or error}",
                     place=f"pocket:{self.count}",
                     fix="try again; with fewer hosts if memory or processes are short",
                 ) from None
@@ -187,6 +186,7 @@ class Pocket:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _write(self, wiring: Wiring) -> None:
+        """Write the files that the scripts of the hosts read."""
         own = Path(self.directory, "own")
         for place in HIDDEN:
             (own / place.name).mkdir(parents=True)
@@ -236,14 +236,15 @@ class Pocket:
             fix="free some space there, or set TMPDIR to a directory of your own",
         )
 
-    def _said(self) -> str:
+    def _last_errors(self) -> str:
+        """Return the last two lines of the controller's standard error, "" for none."""
         with suppress(OSError):
             lines = Path(self.directory, "errors").read_text(errors="replace").split("\n")
             return "; ".join([line.strip() for line in lines if line.strip()][-2:])
         return ""
 
     def _describe(self) -> None:
-        """Set what a user of the hosts needs: how each is entered."""
+        """Set `pids` and `hosts`; raises _NotUpError where the first process of one has ended."""
         found = dict(_first_processes(f"{self.directory}/host.sh"))
         if missing := [name for name in self.names if name not in found]:
             raise _NotUpError(f"{missing[0]} ended at once")
@@ -260,11 +261,11 @@ class Pocket:
 
 
 class _NotUpError(Exception):
-    """The hosts are not there."""
+    """The hosts did not start."""
 
 
 def shares(cores: Sequence[tuple[int, ...]], hosts: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return the cores of each host: neighbours, equally many, give or take one.
+    """Return the cores of each host: neighbouring ones, as many as others have, or one more.
 
     With more hosts than cores each has one, in turn.
 
@@ -279,15 +280,15 @@ def shares(cores: Sequence[tuple[int, ...]], hosts: int) -> tuple[tuple[tuple[in
 
 
 def threads(node: Node) -> str:
-    """Return the hardware threads of a node's cores, as taskset takes them."""
+    """Return the hardware threads of a node's cores for taskset: "0,8,1,9"."""
     return ",".join(str(thread) for core in node.cores for thread in core)
 
 
 def _entered(directory: str, pid: int, node: Node, *, user: bool) -> tuple[str, ...]:
     """Return the argv that starts a shell in the host whose first process is `pid`.
 
-    Who enters is no child of that process, so the cores are given again. In a user namespace the
-    shell is that of root, and Open MPI is allowed to start as root.
+    A process that enters does not inherit that one's cores, so they are set again. In a user
+    namespace the shell is root's, and Open MPI is allowed to start as root.
     """
     stat = Path(f"/proc/{pid}/stat").read_text()
     start = stat.rpartition(")")[2].split()[19]
@@ -307,12 +308,13 @@ def _first_processes(script: str) -> Iterable[tuple[str, int]]:
         with suppress(OSError):
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
             ours = len(words) > 4 and words[:2] == ["/bin/sh", script]
-            # Shells fork before they start what they start: their copies have the same words.
+            # A shell forks before it executes a program: the copy has the same words, not pid 1.
             if ours and _FIRST.search((entry / "status").read_text()):
                 yield words[3], int(entry.name)
 
 
 def _check(hosts: int, path: str) -> None:
+    """Raise UserError where so many hosts cannot be made here."""
     place = f"pocket:{hosts}"
     if not 1 <= hosts <= MOST_HOSTS:
         raise UserError(

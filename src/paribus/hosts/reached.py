@@ -10,11 +10,11 @@ from pathlib import Path
 class Host:
     """A machine that is not this one, or a part of this one that stands for a machine.
 
-    `name` is what the study calls it and what launchers know it by. `shell` is an argv of this
-    machine that runs /bin/sh there, which takes its script from standard input, as
-    `ssh NAME exec /bin/sh` does; its exit code is the shell's, 255 where there is no connection.
-    `master` does so too, and makes the connection which `shell` then uses, and that ends with it;
-    none where no connection is needed. MPI is looked for in `places` too, after the PATH there.
+    `name`: its name in the study and for launchers. `shell`: an argv of this machine that runs
+    /bin/sh there, which reads its script from standard input, as `ssh NAME exec /bin/sh` does; its
+    exit code is the shell's, 255 without a connection. `master`: an argv that does the same, and
+    opens the connection which `shell` then uses until it ends; () where none is needed. `places`:
+    where MPI is looked for after the PATH there.
     """
 
     name: str

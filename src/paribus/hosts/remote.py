@@ -1,8 +1,9 @@
 """A station of hosts: launches are run on the first, which starts the ranks on the others.
 
-Launchers start their daemons by an agent (sh/agent.sh) that asks Paribus, which carries the command
-out over its own connection to the host asked for: no host needs a way to another for that, nor a
-key. Everything is run inside a guard (sh/guard.sh), which ends it with its connection.
+Launchers start their daemons by an agent (sh/agent.sh), which takes the place of ssh: it asks
+Paribus, which runs the command over its own connection to that host. So no host needs to reach
+another for that, nor a key. Everything runs inside a guard (sh/guard.sh), which ends it with the
+connection.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ AT_ONCE = 64
 """Hosts that are connected to at the same time."""
 
 ENDING_S = 6.0
-"""Seconds that a guard may take to end what it guards: 2 by TERM, then KILL, and the files."""
+"""Seconds that a guard may take to end its command: 2 after TERM, then KILL, then its files."""
 
 LINGER_S = 1.0
 """Seconds that daemons on other nodes may take to end by themselves, after the launcher."""
 
 AGAIN_S = 5.0
-"""Seconds for which a connection that was lost is tried again: a host that answers may drop one."""
+"""Seconds for which a lost connection is tried again: even a host that answers may drop one."""
 
 PROBE_S = 15.0
 """Seconds in which a node must answer to count as there."""
 
 REPLY_BYTES = 4096
-"""Of what a daemon printed, what its launcher gets to show."""
+"""Last bytes of a daemon's output that its launcher gets."""
 
 _REFUSED = 255
 _SILENT = "its guard was ended, or could not write, as where the disk is full"
@@ -58,7 +59,7 @@ _SILENT = "its guard was ended, or could not write, as where the disk is full"
 
 @dataclass(slots=True)
 class _Part:
-    """What is run on one node for a launch; `printed` is what a daemon said, or its end.
+    """A command that runs on one node for a launch; `printed`: the last bytes of its output.
 
     `silent`: its guard ended without a report while the launch went on.
     """
@@ -74,13 +75,13 @@ class _Part:
         return self.guarded.node
 
     def keep(self, piece: bytes) -> None:
-        """Add to what it printed, of which the end is kept."""
+        """Add `piece` to its output, of which the last REPLY_BYTES are kept."""
         self.printed = (self.printed + piece)[-REPLY_BYTES:]
 
 
 @dataclass(slots=True)
 class _Launch:
-    """The launch in flight: `parts` by number, the launcher's first. `closed`: nothing is added."""
+    """The launch in flight: its `parts`, the launcher first. `closed`: no part is added."""
 
     command: Command
     name: str
@@ -93,8 +94,10 @@ class _Launch:
 class HostStation:
     """Hosts: one launch at a time, on all of them. Use as a context manager.
 
-    `local` is a station of this machine, entered before and left after. `scratch` is the directory
-    of the sitting on every host, and `agent` starts commands there, for a launcher.
+    `local`: a station of this machine, entered before and left after. `scratch`: the directory of
+    the sitting, the same path on every host. `agent`: the program by which launchers start commands
+    on other hosts. `lease`: set where a scheduler lends the hosts. `asleep`: why they do not answer
+    yet (guests.py).
     """
 
     lease: Lease | None = None
@@ -115,7 +118,7 @@ class HostStation:
 
     @property
     def boots(self) -> tuple[str, ...]:
-        """Which start of its system each host is in, once entered: its boot_id."""
+        """The boot_id of each host, once entered."""
         return tuple(one.boot for one in self._keepers)
 
     @property
@@ -129,7 +132,7 @@ class HostStation:
         self._keepers = [Keeper(host, i, self._asked) for i, host in enumerate(self.hosts)]
         first, *others = self._keepers
         try:
-            # The path is the same everywhere, and the first host says where its TMPDIR is.
+            # The path must be the same on all hosts: it begins with the first one's TMPDIR.
             first.open(self._name, self._nonce)
             self.scratch = first.scratch
             of_each(others, lambda one: one.open(self._name, self._nonce, self._parent()), AT_ONCE)
@@ -169,8 +172,8 @@ class HostStation:
         try:
             out, err = open(stdout, "wb"), open(stderr, "wb")  # noqa: SIM115, PTH123
         except OSError as error:
-            said = said_of(error.errno or 0, f"{error.strerror}: {error.filename}")
-            raise MachineError(f"no place for output: {said}", place=stdout) from error
+            reason = said_of(error.errno or 0, f"{error.strerror}: {error.filename}")
+            raise MachineError(f"no place for output: {reason}", place=stdout) from error
         launch = _Launch(command, name, secrets.token_hex(16))
         guarded = Guarded(command, self.scratch, name, launch.nonce, 0, 0, cwd=cwd, stay=stay)
         with out, err:
@@ -181,7 +184,7 @@ class HostStation:
                 self._keepers[0].start(guarded.ident, script(guarded), main.task)
                 timed_out = not main.task.over.wait(timeout_s)
             finally:
-                # Also when interrupted: then the launch ends before that goes on.
+                # Also after an interrupt: the launch ends before the exception is passed on.
                 self._end(launch)
                 self._launch = None
         return self._completed(launch, timed_out)
@@ -202,8 +205,8 @@ class HostStation:
     def check_machines(self, place: str) -> None:
         """Raise UserError, of `place`, where two hosts are one machine under two names.
 
-        Of one start of a system, those are one that share a network namespace, or a name and a
-        machine-id; pocket hosts and containers have both of their own.
+        Hosts with the same boot_id are one machine if they share a network namespace, or a name and
+        a machine-id; pocket hosts and containers share neither.
         """
         seen: dict[tuple[str, int, str], str] = {}
         for keeper in self._keepers:
@@ -236,6 +239,7 @@ class HostStation:
         _wait(daemons, ENDING_S)
 
     def _completed(self, launch: _Launch, timed_out: bool) -> Completed:
+        """Return how a launch ended, by the reports of its guards; raises as `run`."""
         lost = sorted({part.node for part in launch.parts if part.task.lost})
         if lost:
             self._account(launch, lost)
@@ -243,11 +247,11 @@ class HostStation:
         boots, names = self.boots, [one.name for one in self.hosts]
         cores = bound_on(launch.command.cores, names, boots)
         for part in launch.parts:
-            report = report_of(part.task.said, cores[boots[part.node]])
+            report = report_of(part.task.report, cores[boots[part.node]])
             if report is not None and not report.refused:
                 known.append((part.node, report))
             elif part is launch.parts[0] and report is None and timed_out:
-                # What it guarded could not be ended in time, so that the guard was.
+                # The launcher could not be ended in time, and its guard was killed.
                 return Completed(-signal.SIGKILL, 0.0, timed_out)
             elif part is launch.parts[0] or report is not None or part.silent:
                 raise _not_started(self.hosts[part.node], report, part)
@@ -264,7 +268,10 @@ class HostStation:
         )
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:
-        """Find out what became of nodes to which the connection was lost; raises what it was."""
+        """Raise what happened to nodes to which the connection was lost, after clearing them.
+
+        MachineError: no answer any more; HostError: rebooted, or only the connection was lost.
+        """
         boots = of_each(nodes, lambda node: self._clear(node, launch.nonce), AT_ONCE)
         for node, boot in zip(nodes, boots, strict=True):
             self._keepers[node].drop()
@@ -285,16 +292,16 @@ class HostStation:
         raise HostError(f"the connection to {name} was lost in mid-launch", place=name)
 
     def _clear(self, node: int, nonce: str) -> str:
-        """End what is left of a launch on a node; return its boot_id, "" if no answer came."""
+        """End what is left of a launch on a node; return its boot_id, "" without an answer."""
         client = start_client(self.hosts[node].shell, subprocess.PIPE, subprocess.DEVNULL)
         text = f"nonce={nonce} scratch='{self.scratch}'\n{shell_script('clear.sh')}"
         try:
-            said, _ = client.communicate(text.encode(), PROBE_S)
+            answer, _ = client.communicate(text.encode(), PROBE_S)
         except subprocess.TimeoutExpired:
             client.kill()
             client.communicate()
             return ""
-        for line in said.decode(errors="replace").splitlines():
+        for line in answer.decode(errors="replace").splitlines():
             if line.startswith(f"{nonce} "):
                 return line.partition(" ")[2]
         return ""
@@ -322,17 +329,20 @@ class HostStation:
     # --- what agents ask for ---------------------------------------------------------------
 
     def _asked(self, keeper: Keeper, ident: str, text: str) -> None:
-        """Run what an agent asks for, if it belongs to the launch in flight."""
+        """Run the command that an agent asks for, if it belongs to the launch in flight.
+
+        `text` has three lines: the nonce of the launch, the name of a host, the command.
+        """
         nonce, name, command = (*text.split("\n", 2), "", "", "")[:3]
         launch, node = self._launch, self._node(name)
         if launch is None or not secrets.compare_digest(nonce.encode(), launch.nonce.encode()):
             keeper.reply(ident, _REFUSED, b"paribus: no launch is in flight that asks for this")
             return
         if node is None or not command:
-            said = f"paribus: {name} is not a host of this arm"
-            keeper.reply(ident, _REFUSED, said.encode()[:REPLY_BYTES])
+            reason = f"paribus: {name} is not a host of this arm"
+            keeper.reply(ident, _REFUSED, reason.encode()[:REPLY_BYTES])
             return
-        # As sshd does it: by the login shell.
+        # By the login shell, as sshd does it.
         run = Command(
             ("/bin/sh", "-c", 'exec "${SHELL:-/bin/sh}" -c "$1"', "paribus", command),
             files=launch.command.files,
@@ -350,10 +360,10 @@ class HostStation:
         threading.Thread(target=self._follow, args=arguments, daemon=True).start()
 
     def _follow(self, launch: _Launch, part: _Part, keeper: Keeper, ident: str) -> None:
-        """Run what an agent asked for, and answer it."""
+        """Run a part of a launch, and answer the agent that asked for it; run in a thread."""
         self._keepers[part.node].start(part.guarded.ident, script(part.guarded), part.task)
         part.task.over.wait()
-        report = report_of(part.task.said)
+        report = report_of(part.task.report)
         if part.task.lost:
             keeper.reply(ident, _REFUSED, part.printed or b"paribus: the connection was lost")
         elif report is None:
@@ -366,7 +376,7 @@ class HostStation:
             keeper.reply(ident, report.exit_code & 255, printed)
 
     def _node(self, name: str) -> int | None:
-        """Return the host that a launcher means: its name, or that without the domain."""
+        """Return the number of the host that a launcher names, in full or without the domain."""
         names = [host.name for host in self.hosts]
         if name in names:
             return names.index(name)
@@ -382,15 +392,16 @@ def _wait(parts: Sequence[_Part], within_s: float) -> None:
 
 
 def _not_started(host: Host, report: Report | None, part: _Part) -> UserError | LaunchError:
+    """Return the error of a part that its guard did not start, or did not report on."""
     if report is not None and report.program:
         return LaunchError(
             f"the launch could not be started: {report.refused}",
             place=f"{host.name}: {part.guarded.command.argv[0]}",
             fix="check that the program exists there and is executable",
         )
-    said = report.refused if report else _SILENT
+    reason = report.refused if report else _SILENT
     return MachineError(
-        f"the launch could not be started: {said}",
+        f"the launch could not be started: {reason}",
         place=host.name,
         fix="fix this, then continue with --resume: every stored launch is kept",
     )

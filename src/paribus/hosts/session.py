@@ -1,4 +1,7 @@
-"""A dialogue with a shell on a host: bounded in time and bytes, never a hang."""
+"""A dialogue with a shell on a host, limited in time and bytes: send a script, read lines.
+
+Session is one, Crowd is one with each of many hosts at once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ MOST_BYTES = 1 << 20
 END_S = 1.0
 """Seconds that a shell has to end by itself, and after SIGTERM."""
 
-_SAID_BYTES = 4096
+_STDERR_BYTES = 4096
 
 T = TypeVar("T")
 
@@ -33,22 +36,22 @@ T = TypeVar("T")
 class SessionError(Exception):
     """A host did not answer as a shell does: `kind` is "silent", "ended" or "flood".
 
-    `said` is the end of what it printed on standard error, `code` how its shell ended (None: it
-    had to be killed).
+    `stderr`: the last of what it printed there; `code`: the exit code of its shell (None: it had to
+    be killed).
     """
 
-    def __init__(self, kind: str, said: str = "", code: int | None = None) -> None:
-        super().__init__(f"{kind}: {said}")
-        self.kind, self.said, self.code = kind, said, code
+    def __init__(self, kind: str, stderr: str = "", code: int | None = None) -> None:
+        super().__init__(f"{kind}: {stderr}")
+        self.kind, self.stderr, self.code = kind, stderr, code
 
 
 class Session:
     """A shell on `host`, from `start` to `end`, for `timeout_s` at most.
 
     The other methods raise SessionError when the host is silent until then, ends, or prints more
-    than `most` bytes. The shell reads its script as it comes, so a script that waits for a line
-    (`read`) must have said so before that line is sent. `out` is what was printed and not yet
-    returned, `err` all of standard error, and `code` how the shell ended.
+    than `most` bytes. The shell reads its script as it comes: a line for a `read` in it may be sent
+    only after the script has printed that it waits for it. `out`: what was printed and not yet
+    returned; `err`: all of standard error; `code`: the exit code of the shell.
     """
 
     def __init__(self, host: Host, timeout_s: float, most: int = MOST_BYTES) -> None:
@@ -81,7 +84,7 @@ class Session:
             os.set_blocking(stream, False)
 
     def end(self, within_s: float = END_S) -> None:
-        """End the shell: the end of its input lets it remove what it made, then signals do."""
+        """End the shell by closing its input, so that it can clean up, then by signals."""
         if self._process is None:
             return
         process, stdin, stdout, stderr = self._parts()
@@ -93,12 +96,12 @@ class Session:
                 self.code = process.wait(within_s)
                 break
         # Not to its end: a connection in the background may keep it open.
-        self.err += stderr.read(_SAID_BYTES) or b""
+        self.err += stderr.read(_STDERR_BYTES) or b""
         stdout.close()
         stderr.close()
 
     def kill(self) -> None:
-        """End the session now; whoever waits for it gets a SessionError."""
+        """End the session at once; a thread that waits for it gets a SessionError."""
         self._signal(signal.SIGTERM)
 
     def _signal(self, number: int) -> None:
@@ -107,7 +110,7 @@ class Session:
                 os.killpg(self._process.pid, number)
 
     def send(self, text: str) -> None:
-        """Give the shell `text` to read."""
+        """Write `text` to the input of the shell."""
         data = memoryview(text.encode("utf-8", "surrogateescape"))
         into = self._streams()[0]
         while data:
@@ -135,14 +138,14 @@ class Session:
         return lines
 
     def answer(self, commands: str, mark: str = "") -> list[str]:
-        """Return the lines that `commands` print, framed by `mark`: a banner is none of them."""
+        """Return the lines that `commands` print, framed by `mark`: no banner is among them."""
         mark = mark or nonce()
         self.send(f"echo; echo {mark}; {commands}\necho {mark}\n")
         self.until(mark)
         return self.until(mark)
 
     def hear(self, last: str) -> None:
-        """Wait until what the host prints ends in `last`."""
+        """Wait until the host has printed a text that ends in `last`."""
         while not self.out.endswith(last.encode()):
             self._wait()
 
@@ -165,7 +168,7 @@ class Session:
         heard = {out, err} - self._silent
         reads, writes, _ = select.select(heard, [into] if write else [], [], max(0.0, left))
         if not reads and not writes:
-            raise SessionError("silent", self._said())
+            raise SessionError("silent", self._last_errors())
         for stream in reads:
             data = os.read(stream, 65536)
             self._left -= len(data)
@@ -173,7 +176,7 @@ class Session:
             if not data:
                 self._silent.add(stream)
         if self._left < 0:
-            raise SessionError("flood", self._said())
+            raise SessionError("flood", self._last_errors())
         if out in self._silent:
             raise self._ended()
 
@@ -182,23 +185,23 @@ class Session:
         with suppress(subprocess.TimeoutExpired):
             self.code = process.wait(1.0)
         with suppress(BlockingIOError):
-            self.err += os.read(stderr.fileno(), _SAID_BYTES)
-        return SessionError("ended", self._said(), self.code)
+            self.err += os.read(stderr.fileno(), _STDERR_BYTES)
+        return SessionError("ended", self._last_errors(), self.code)
 
-    def _said(self) -> str:
-        return self.err[-_SAID_BYTES:].decode(errors="replace").strip()
+    def _last_errors(self) -> str:
+        return self.err[-_STDERR_BYTES:].decode(errors="replace").strip()
 
 
 def nonce() -> str:
-    """Return a word that no banner has: it frames answers."""
+    """Return a random word, to frame answers by."""
     return secrets.token_hex(8)
 
 
 class Crowd:
     """A session with each of `hosts`, all open at once, for as long as the context lasts.
 
-    A host whose session fails takes no further part: its SessionError stands for all it would
-    have said. The sessions are ended when the caller is interrupted.
+    A host whose session has failed is left out: `each` returns its SessionError from then on. The
+    sessions are ended when the caller is interrupted.
     """
 
     def __init__(self, hosts: Sequence[Host], timeout_s: float) -> None:
@@ -218,9 +221,9 @@ class Crowd:
             list(self._pool.map(Session.end, self.sessions))
 
     def each(self, talk: Callable[[int, Session], T]) -> list[T | SessionError]:
-        """Return what `talk` returned for each host (its number, its session), in their order.
+        """Call `talk` with the number and session of each host, all at once; return its results.
 
-        Raises what `talk` raises but SessionErrors.
+        A SessionError takes the place of a result; any other exception of `talk` is raised.
         """
 
         def one(number: int) -> T | SessionError:
@@ -243,9 +246,9 @@ class Crowd:
 def with_each(
     hosts: Sequence[Host], timeout_s: float, talk: Callable[[Session], T]
 ) -> list[T | SessionError]:
-    """Return what `talk` returned for a session with each host, in their order, AT_ONCE at once."""
-    said: list[T | SessionError] = []
+    """Return the result of `talk` for a session with each host, in their order, AT_ONCE at once."""
+    found: list[T | SessionError] = []
     for first in range(0, len(hosts), AT_ONCE):
         with Crowd(hosts[first : first + AT_ONCE], timeout_s) as crowd:
-            said += crowd.each(lambda _, session: talk(session))
-    return said
+            found += crowd.each(lambda _, session: talk(session))
+    return found

@@ -1,7 +1,7 @@
 """Hosts that are reached by OpenSSH, with a configuration of the study's own.
 
-Nothing of the user's ~/.ssh is read unless the study names it. Nobody is asked for anything: a key
-that is not known, or a password that is wanted, is an error.
+Nothing of the user's ~/.ssh is read unless the study names it. ssh never asks the user: an unknown
+host key, or a request for a password, is an error.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from paribus.launch.machine import of_each
 
 AT_ONCE = 64
 SCAN_S = 30.0
+"""Seconds that a host may take to show its key."""
 
 GLOBAL = "/etc/ssh/ssh_known_hosts"
-"""The keys that whoever runs this machine knows."""
+"""The host keys that the administrator of this machine knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """The key that a host showed: its name, the fingerprint to compare, the line of known_hosts."""
+    """The key that the host `name` showed, as a fingerprint, and as a line of known_hosts."""
 
     name: str
     fingerprint: str
@@ -36,7 +37,7 @@ class HostKey:
 
 
 Accepts = Callable[[Sequence[HostKey]], bool]
-"""Returns whether the user accepts host keys that are not known."""
+"""A function that returns whether the user accepts these unknown host keys."""
 
 
 class UnknownKeysError(UserError):
@@ -44,9 +45,10 @@ class UnknownKeysError(UserError):
 
 
 def reach(asked: Hosts, known_hosts: str, directory: Path, accepts: Accepts) -> tuple[Host, ...]:
-    """Return the hosts that are asked for; what ssh needs for them is written into `directory`.
+    """Return the hosts that are asked for; their ssh_config is written into `directory`.
 
-    Raises UserError as `scan` and `check_keys`, for keys that are not in `known_hosts`.
+    Keys that are not in the file `known_hosts` are shown to `accepts`, and added to it. Raises
+    UserError as `scan` and `check_keys` do.
     """
     hosts = reached_by(configure(asked, known_hosts, directory), asked.names)
     fix = "or name a file that has them, as `known_hosts` in the arm's `ssh`"
@@ -64,9 +66,10 @@ def check_keys(
     fix: str,
     keys_of: Callable[[Sequence[Host]], list[HostKey]],
 ) -> None:
-    """Add the keys of `hosts` that are not in `file` to it, if `accepts` takes them.
+    """Add the keys of `hosts` that are not in `file` to it, if `accepts` returns True.
 
-    Raises UnknownKeysError, with their fingerprints, if not; `keys_of` asks hosts for their keys.
+    Raises UnknownKeysError, with their fingerprints and `fix`, if not. `keys_of` returns the keys
+    that hosts show.
     """
     keys = keys_of([host for host in hosts if not known(host.name, str(file))])
     if not keys:
@@ -84,7 +87,7 @@ def check_keys(
 
 
 def known(name: str, file: str) -> bool:
-    """Return whether a key of the host is in `file`, or known to this machine."""
+    """Return whether a key of the host is in `file` or in GLOBAL."""
     return any(
         capture(["ssh-keygen", "-F", name, "-f", path]).exit_code == 0
         for path in (file, GLOBAL)
@@ -93,7 +96,7 @@ def known(name: str, file: str) -> bool:
 
 
 def scan(hosts: Sequence[Host]) -> list[HostKey]:
-    """Return the keys that `hosts` show, without logging in; by way of their jump hosts.
+    """Return the keys that `hosts` show, without logging in, through their jump hosts.
 
     Raises UserError with the fix for one that cannot be reached.
     """
@@ -101,6 +104,7 @@ def scan(hosts: Sequence[Host]) -> list[HostKey]:
 
 
 def _scan(host: Host) -> HostKey:
+    """Return the key that a host shows; raises UserError where it cannot be reached."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "key")
         argv = [host.shell[0], *host.shell[1:3]]
@@ -146,7 +150,7 @@ def accept(keys: Sequence[HostKey], file: Path) -> None:
 
 
 CONNECT_S = 10
-"""Seconds for each step of the way to a host."""
+"""Seconds that each connection on the way to a host may take."""
 
 MOST_PATH = 86
 """Bytes of a control socket's path: 104 where systems are strict, less what ssh appends."""
@@ -172,10 +176,10 @@ Host *
 
 
 def configure(hosts: Hosts, known_hosts: str, directory: Path) -> Path:
-    """Return the configuration just written into `directory`, for this user's eyes only.
+    """Write the ssh_config for `hosts` into `directory`, readable by this user alone; return it.
 
-    `known_hosts` is the file of host keys. Raises UserError where the directory has a path that is
-    too long for sockets, and for a file of `hosts.ssh` that is not there.
+    `known_hosts`: the file of host keys. Raises UserError where the path of the directory is too
+    long for sockets, and for a file of `hosts.ssh` that does not exist.
     """
     ssh, longest = hosts.ssh, f"{directory}/m{len(hosts.addresses)}"
     if len(longest.encode()) > MOST_PATH:
@@ -227,6 +231,7 @@ def reached_by(config: Path, names: Sequence[str]) -> tuple[Host, ...]:
     return tuple(found)
 
 
+# Of the standard error of ssh: a pattern, the cause (its groups filled in), and the fix.
 _REASONS = (
     (
         r"Permission denied \((.*)\)|Permission denied, please try again",
@@ -273,11 +278,12 @@ _REASONS = (
 
 
 def why_no_connection(
-    name: str, printed: str, said: Sequence[str], shell: Sequence[str] = ("ssh",)
+    name: str, printed: str, stdout: Sequence[str], shell: Sequence[str] = ("ssh",)
 ) -> UserError:
-    """Return why a host could not be reached; `printed` is ssh's stderr, `said` came on stdout.
+    """Return the error for a host that could not be reached.
 
-    `shell` is what was started: ssh, or what leads to the nodes of a scheduler.
+    `printed`: the standard error of the client; `stdout`: the lines of its output; `shell`: its
+    argv, of ssh or of a scheduler's command such as srun.
     """
     if changed := re.search(r"Offending (\S+) key in (.+):([0-9]+)", printed):
         return UserError(
@@ -290,7 +296,7 @@ def why_no_connection(
         return UserError(
             "its host key is not known", place=name, fix="compare its fingerprint, and accept it"
         )
-    lines = [line.strip() for line in (*said, *printed.splitlines()) if line.strip()]
+    lines = [line.strip() for line in (*stdout, *printed.splitlines()) if line.strip()]
     for line in reversed(lines):
         for pattern, cause, fix in _REASONS if "ssh" in shell else ():
             if found := re.search(pattern, line):

@@ -1,4 +1,8 @@
-"""What a study could see on these nodes: its reference against itself (`paribus calibrate`)."""
+"""What a study could see on these nodes: its reference against itself (`paribus calibrate`).
+
+From the launches of equal arms come differences where there are none, or else, for each benchmark,
+the least differences that 8, 18 and 60 blocks can show beside the margin, and how long they take.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +54,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 BLOCKS = (8, 18, 60)
-"""Blocks for which the least difference is given, beside those of the study."""
+"""Numbers of blocks for which the least difference is given, beside that of the study."""
 
 ERROR = 0.05
-"""The chance that any difference is seen by chance, over all benchmarks and sizes."""
+"""The chance that any difference is found where there is none, over all benchmarks and sizes."""
 
 CAUSES = {
     NoticeName.ORDER_EFFECT: "order",
@@ -66,9 +70,9 @@ CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Different:
-    """A benchmark, or one of its cases, whose arm differs from itself: its ratio and interval.
+    """A benchmark, or one `case` of it ("": all), in which equal arms differ: ratio and interval.
 
-    `causes` are those of CAUSES that the judge found in the benchmark.
+    `causes`: the words of CAUSES for notices of the judge on the benchmark.
     """
 
     benchmark: str
@@ -81,9 +85,10 @@ class Different:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The least differences that so many blocks can show, as shares, against the margin.
+    """The least differences that can be shown, as `shares`, one for each number of blocks.
 
-    `sizes` names cases of one tier, whose worst counts; "" is the headline of the benchmark.
+    `sizes` names a tier of message sizes, of which the worst case counts; "" is the headline of the
+    benchmark. `margin` is a share as well.
     """
 
     benchmark: str
@@ -94,9 +99,10 @@ class Least:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a calibration found: differences, or what `blocks` can show and how long they take.
+    """The result of a calibration: what is `different`, or else the `least` differences.
 
-    `pairs` are the fewest blocks that a benchmark rests on, `sizes` all cases tested.
+    `blocks`: numbers of blocks that a study may have, and `seconds` the time that each would take.
+    `pairs`: the fewest blocks that a benchmark here rests on; `sizes`: the number of cases tested.
     """
 
     blocks: tuple[int, ...]
@@ -108,7 +114,7 @@ class Calibration:
 
 
 def calibration(seen: Seen) -> Calibration | None:
-    """Return what a calibration found so far; None before each benchmark has its first look."""
+    """Return the result of a calibration so far; None before each benchmark has its first look."""
     try:
         arms = arms_of(seen.plan.study)
     except ValueError:  # of a plan that asks for it in another design
@@ -139,10 +145,11 @@ def calibration(seen: Seen) -> Calibration | None:
 
 
 Series = Mapping[Cell | None, Mapping[int, float]]
-"""Log ratios by block of each case of a benchmark; of None their mean, which decides."""
+"""Log ratios by block of each case of a benchmark; the key None is their mean, the headline."""
 
 
 def _series(seen: Seen, head: Finding, blocks: set[int]) -> Series:
+    """Return the series of a benchmark over these blocks; of a single case that of None alone."""
     arms = (seen.plan.study.arms[0].name, head.arm)
     cells = seen.evidence.cells_of(head.benchmark, head.metric.name)
     mean = pooled_ratios(seen.evidence, head.benchmark, *arms, head.metric)
@@ -153,7 +160,7 @@ def _series(seen: Seen, head: Finding, blocks: set[int]) -> Series:
 
 
 def _different(seen: Seen, head: Finding, series: Series, shared: int) -> Iterable[Different]:
-    """Yield what of a benchmark differs, where its share of the error is one of so many."""
+    """Yield where a benchmark differs; it has one of `shared` equal shares of ERROR."""
     plan, label = seen.plan, head.benchmark
     complete = seen.evidence.complete(label, [one.name for one in plan.study.arms])
     looks = plan.design.looks_of(
@@ -196,7 +203,7 @@ def _least(
 
 
 def _tier(case: Case) -> str:
-    """Return which tier of sizes a case is of, as profiles divide them; "" without a size."""
+    """Return the tier of message sizes of a case, as kinds.py divides them; "" without a size."""
     size = case.get("bytes")
     if not isinstance(size, int):
         return ""
@@ -208,7 +215,7 @@ def _tier(case: Case) -> str:
 def _seconds(
     evidence: Evidence, heads: Sequence[Finding], arms: int
 ) -> dict[str, dict[str, float]]:
-    """Return the seconds of a launch by benchmark, for as many arms as the study has."""
+    """Return the mean seconds of a good launch by benchmark, the same for each arm."""
     found = {}
     for head in heads:
         good = [e.wall_s for e in evidence.entries(head.benchmark) if e.state is State.OK]
@@ -222,7 +229,7 @@ TITLE = "Least difference that can be shown"
 
 
 def lead(judgement: Judgement, rows: Calibration) -> str:
-    """Return whether a difference is seen where there is none."""
+    """Return the sentence that says whether equal arms differ, and by which causes."""
     many = f"{count(len(judgement.headlines), 'benchmark')}, {count(rows.sizes, 'case')}"
     if not rows.different:
         return f"No difference is seen where there is none ({many}, one error of {percent(ERROR)})."
@@ -242,7 +249,7 @@ def _said(one: Different) -> str:
 
 
 def basis(rows: Calibration) -> str:
-    """Return what the table rests on."""
+    """Return the note below the table."""
     return (
         f"!: above the margin, so equal arms stay undecided. From {count(rows.pairs, 'block')} or"
         " more. So far from the margin 8 to 9 of 10 studies are decided in normal noise, fewer with"
@@ -253,7 +260,8 @@ def basis(rows: Calibration) -> str:
 def limits(study: Study, directory: Path) -> list[str]:
     """Return what the calibration in `directory` says of a study before its first launch.
 
-    Raises UserError for one that is of another reference, and StoreError for none.
+    They are sentences, none where all its benchmarks can show their margins. Raises UserError where
+    the reference was another one, or has no result yet, and StoreError where there is none.
     """
     of, judgement = read_plan(directory).study, read_report(directory / VERDICT)
     place, rows = str(directory), judgement.lenses.get("calibration")
@@ -268,7 +276,7 @@ def limits(study: Study, directory: Path) -> list[str]:
         return [lead(judgement, rows)]
     known = [one.label for one in study.benchmarks if _plain(one) in map(_plain, of.benchmarks)]
     others = [one.label for one in study.benchmarks if one.label not in known]
-    said = [f"not calibrated: {', '.join(others)}"] if others else []
+    sentences = [f"not calibrated: {', '.join(others)}"] if others else []
     blocks, margin = count(rows.blocks[-1], "block"), study.settings.margin
     for label in known:
         bad = [
@@ -278,17 +286,18 @@ def limits(study: Study, directory: Path) -> list[str]:
             if one.benchmark == label and one.shares[-1] > (margin or one.margin)
         ]
         if bad:
-            said.append(f"the least difference that {blocks} can show in {label}: {'; '.join(bad)}")
-    if len(said) > len(others[:1]):
-        said.append(
+            bads = "; ".join(bad)
+            sentences.append(f"the least difference that {blocks} can show in {label}: {bads}")
+    if len(sentences) > len(others[:1]):
+        sentences.append(
             "above its margin equal arms stay undecided: lengthen launches, allow more blocks, or"
             " widen the margin"
         )
-    return said
+    return sentences
 
 
 def _plain(one: Arm | Selection) -> object:
-    """Return a part of a study as a plan on disk has it."""
+    """Return a part of a study as JSON values, equal to those of a plan on disk."""
     return json.loads(json.dumps(asdict(one)))
 
 
@@ -299,7 +308,7 @@ def _share(value: float) -> str:
 
 
 def _cells(rows: Calibration) -> tuple[list[str], list[list[str]]]:
-    """Return head and cells of the table; the last row is the price."""
+    """Return head and cells of the table; the last row is the time that a study would take."""
     head = ["benchmark", "sizes", *(count(n, "block") for n in rows.blocks), "margin"]
     cells = [
         [
@@ -349,7 +358,7 @@ def html_section(judgement: Judgement, rows: Calibration, figures: Figures) -> H
 
 
 def to_json(judgement: Judgement, rows: Calibration) -> dict[str, Any]:
-    """Return the rows as JSON values: shares, seconds; null is infinite."""
+    """Return the result as JSON values: shares and seconds, null for infinite."""
     return {"calibration": {**plain(rows), "text": lead(judgement, rows)}}
 
 
@@ -364,7 +373,7 @@ def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Calibration | 
 
 
 def failing(judgement: Judgement, rows: Calibration, rule: str) -> Iterable[str]:
-    """Return what differs from itself: the rule `difference`."""
+    """Return a sentence on each difference between equal arms: what fails by `difference`."""
     return map(_said, rows.different)
 
 

@@ -1,4 +1,4 @@
-"""The energy of launches in each arm against the reference, by blocks as everything is compared."""
+"""The energy of launches in each arm against the reference, paired by blocks as times are."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from paribus.store import Stored
 class Energy:
     """The energy of a launch of `benchmark` in `arm`, over that in the reference, as `source` says.
 
-    `ratio` is of `blocks` and has the interval [low, high] at `level`; `word` says what that means
-    against `margin`. `joules` are the medians of the reference and of the arm. With `per` they are
-    those of a unit of work, of which the benchmark knows how many it did.
+    `ratio` is of `blocks` and has the interval [low, high] at `level`; `word` is the verdict on it
+    by `margin`. `joules`: the medians of the reference and of the arm. With `per`, such as "Top",
+    it is the energy of one unit of the work that the benchmark counts.
     """
 
     benchmark: str
@@ -63,8 +63,8 @@ _WORDS: Mapping[Word, Literal["less", "more", "equal"]] = {
 def energies(seen: Seen) -> Rows:
     """Return the energy of a launch, and of a unit of its work, by benchmark, arm and source.
 
-    None from too few blocks that know it. The interval is at the level of a look. A verdict that is
-    withheld for times is for energy too.
+    A row takes enough blocks for an interval, which has the level of a look. Where the verdict on
+    times is withheld, so is that on energy.
     """
     plan, evidence = seen.plan, seen.evidence
     good = [
@@ -93,7 +93,7 @@ def energies(seen: Seen) -> Rows:
 
 
 def _known(launches: Iterable[Stored], fact: str) -> dict[str, dict[str, dict[int, list[float]]]]:
-    """Return the joules of launches by benchmark, arm and block."""
+    """Return the joules of launches, by benchmark, arm and block, that have this fact."""
     known: dict[str, dict[str, dict[int, list[float]]]] = {}
     for one in launches:
         launch, used = one.launch, one.outcome.facts.get(fact)
@@ -111,14 +111,18 @@ def _energy(
     margin: float,
     source: Source,
 ) -> Energy:
+    """Return the energy of a headline, from the joules of launches by block: `ours` and `theirs`.
+
+    Ours is the reference, theirs the arm.
+    """
     ratios = [math.log(theirs[block] / ours[block]) for block in ours.keys() & theirs.keys()]
     over = compare(ratios, confidence)
     word = judge(over, better="lower", margin=margin, last=True).word
-    held = head.verdict.word is Word.WITHHELD
+    withheld = head.verdict.word is Word.WITHHELD
     return Energy(
         *(head.benchmark, head.arm, over.blocks, over.ratio, over.low, over.high),
         *(over.level, margin),
-        word="withheld" if held else _WORDS.get(word, "undecided"),
+        word="withheld" if withheld else _WORDS.get(word, "undecided"),
         joules=(statistics.median(ours.values()), statistics.median(theirs.values())),
         source=source,
     )
@@ -129,7 +133,7 @@ def _energy(
 TITLE = "Energy of a launch"
 
 TITLES = {"rapl": "RAPL", "nvml": "NVML", "ipmi": "IPMI", "slurm": "Slurm"}
-"""What a source is called."""
+"""The names of the sources."""
 
 BASIS = {
     "rapl": "RAPL: processor packages and memory of the launch's nodes, whatever else ran there;"
@@ -153,7 +157,7 @@ DENIED = (
 )
 
 WORDS = {"less": "takes less", "more": "takes more", "equal": "takes as much"}
-"""What a verdict on energy is called; the others keep their word."""
+"""Verdicts on energy in sentences; "undecided" and "withheld" stay as they are."""
 
 
 def said(one: Energy) -> str:
@@ -169,12 +173,12 @@ def said(one: Energy) -> str:
 
 
 def _counted(one: Energy) -> str:
-    """Return who counted, and what of, if not the launch."""
+    """Return the name of the source, and the unit of work if it is of one: "NVML, each Top"."""
     return f"{TITLES[one.source]}, each {one.per}" if one.per else TITLES[one.source]
 
 
 def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
-    """Return arms and a sentence for each: why nothing is known, where nothing is."""
+    """Return a sentence for each row, by arm; without rows, the arms that may not read RAPL."""
     if rows:
         return [(one.arm, said(one)) for one in rows]
     return [

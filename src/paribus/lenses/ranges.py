@@ -1,4 +1,8 @@
-"""From which size to which an arm is slower, faster or as fast: ranges of the sizes of a sweep."""
+"""From which size to which an arm is slower, faster or as fast: ranges of the sizes of a sweep.
+
+A benchmark at several sizes gives one band of intervals that hold together; neighbouring sizes with
+the same word are a range: "slower by 18 % [16, 20] from 64 KiB to 4 MiB; equivalent up to 4 KiB".
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from paribus.judge.evidence import Cell
 
 LEAST_SIZES = 3
-"""Sizes below which there is no range to speak of."""
+"""The fewest sizes of a sweep that has ranges."""
 
 HELD = frozenset({Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA})
 DIFFER = frozenset({Word.SLOWER, Word.FASTER})
@@ -37,8 +41,8 @@ DIFFER = frozenset({Word.SLOWER, Word.FASTER})
 class Size:
     """How many times as slow an arm is with messages, or arrays, of so many bytes.
 
-    A rate enters as its inverse. [low, high] is the band, which holds at all sizes at once; the
-    word is that of the band against the margin.
+    `ratio` is of times: a rate enters as its inverse. [low, high] belongs to a band, which holds at
+    all sizes at once; `word` is its verdict by the margin, a share.
     """
 
     bytes: int
@@ -62,18 +66,19 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Neighbouring sizes of one word; the ratio is their mean, with the interval of it."""
+    """Neighbouring sizes with the same word."""
 
     word: Word
     sizes: tuple[Size, ...]
 
     @property
     def ends(self) -> tuple[int, int]:
+        """The smallest and the largest size, in bytes."""
         return self.sizes[0].bytes, self.sizes[-1].bytes
 
     @property
     def mean(self) -> Size:
-        """The geometric mean: where all intervals hold, it lies in the mean interval."""
+        """The geometric means: that of the ratios lies in that of the intervals if all hold."""
         means = (_mean(getattr(one, key) for one in self.sizes) for key in ("ratio", "low", "high"))
         ratio, low, high = means
         return replace(self.sizes[0], ratio=ratio, low=low, high=high)
@@ -83,7 +88,7 @@ Rows = tuple[Sweep, ...]
 
 
 def ranges(seen: Seen) -> Rows | None:
-    """Return the sweeps over sizes that a band can be given for; None without any."""
+    """Return the sweeps over sizes with enough blocks and sizes for a band; None without any."""
     if not (seen.launches and seen.plan.design.has_end):
         return None
     found = (sweep for head in seen.judgement.headlines for sweep in _sweeps(seen, head))
@@ -98,8 +103,8 @@ def _sweeps(seen: Seen, head: Finding) -> list[Sweep]:
         if (f.arm, f.metric.name) == (head.arm, head.metric.name) and _bytes(f.case) and f.case
     }
     plan, label, arms = seen.plan, head.benchmark, (seen.plan.study.arms[0].name, head.arm)
-    held = head.verdict.word in HELD or not head.verdict.size_known
-    blocks = set() if held else counted(plan, seen.evidence, head)
+    unknown = head.verdict.word in HELD or not head.verdict.size_known
+    blocks = set() if unknown else counted(plan, seen.evidence, head)
     if len(blocks) < LEAST_BLOCKS or len({_bytes(case) for _, case in cases}) < LEAST_SIZES:
         return []
     found = log_ratios(seen.evidence, label, *arms, head.metric.better, list(cases))
@@ -125,10 +130,10 @@ def _sweeps(seen: Seen, head: Finding) -> list[Sweep]:
 
 
 def states_apart(reference: Mapping[int, float], arm: Mapping[int, float]) -> float:
-    """Return how far two states of launches lie apart that the arms are in unlike shares in, or 1.
+    """Return the ratio of two states of launches that the arms are in to different shares, else 1.
 
-    There an interval is about no typical pair, and a band over several sizes misses too often: it
-    holds for any launch against any other where it is wider by so much on both sides.
+    With such states an interval is about no typical pair of launches, and a band over several sizes
+    misses too often. Wider by this factor on both sides, it holds for any launch against any other.
     """
     states = ratio_per_state(reference, arm)
     if states is None or not states.shares_differ:
@@ -137,6 +142,7 @@ def states_apart(reference: Mapping[int, float], arm: Mapping[int, float]) -> fl
 
 
 def _grouped(head: Finding, blocks: int, sizes: Mapping[Cell, Size]) -> list[Sweep]:
+    """Return a sweep for each value of the parameters other than the size."""
     groups: dict[str, list[Size]] = {}
     for (_, case), size in sizes.items():
         rest = Case(tuple(one for one in case.items if one[0] != "bytes"))
@@ -168,7 +174,7 @@ def _mean(ratios: Iterable[float]) -> float:
 
 
 def of_one_word(sweep: Sweep) -> list[Range]:
-    """Return the sizes of a sweep, neighbours of one word together, the smallest first."""
+    """Return the ranges of a sweep, the smallest sizes first."""
     return [Range(word, tuple(of)) for word, of in groupby(sweep.sizes, key=lambda s: s.word)]
 
 
@@ -188,9 +194,9 @@ def said(sweep: Sweep) -> str:
     runs = of_one_word(sweep)
     parts = [f"{_by(run)} {_where(run, sweep)}" for run in runs if run.word in DIFFER]
     changes = _changes(runs)
-    inside = [run for _, between, _ in changes for run in between]
+    in_a_change = [run for _, between, _ in changes for run in between]
     for word in (Word.EQUIVALENT, Word.UNDECIDED, Word.WITHHELD):
-        if mine := [run for run in runs if run.word is word and run not in inside]:
+        if mine := [run for run in runs if run.word is word and run not in in_a_change]:
             parts.append(f"{word.value} {listed([_where(r, sweep) for r in mine], last=' and ')}")
     for one, _, other in changes:
         what = "they cross" if {one.word, other.word} == DIFFER else "the change lies"
@@ -200,9 +206,9 @@ def said(sweep: Sweep) -> str:
 
 
 def _changes(runs: Sequence[Range]) -> list[tuple[Range, list[Range], Range]]:
-    """Return where one range changes into another, with the undecided sizes between them.
+    """Return each change: a range, the undecided ranges after it, and the range that follows.
 
-    A single size that differs is no range, so nothing changes into it.
+    A single size that differs is no range, so that there is no change to it.
     """
     known = [n for n, run in enumerate(runs) if run.word is not Word.UNDECIDED]
     found = ((runs[m], list(runs[m + 1 : n]), runs[n]) for m, n in pairwise(known))
@@ -215,7 +221,7 @@ def _change(one: Range, other: Range) -> bool:
 
 
 def _where(run: Range, sweep: Sweep) -> str:
-    """Return "from 64 KiB to 4 MiB"; for a single size also what to measure beside it."""
+    """Return "from 64 KiB to 4 MiB"; for a single size that differs also which sizes to add."""
     low, high = run.ends
     if len(run.sizes) == len(sweep.sizes):
         return f"at all {len(run.sizes)} sizes, {format_bytes(low)} to {format_bytes(high)}"
@@ -231,17 +237,17 @@ def _where(run: Range, sweep: Sweep) -> str:
 
 
 def _beside(size: int, all_: Sequence[int]) -> list[int]:
-    """Return the sizes halfway to the neighbours of a single size, and beyond the last one."""
+    """Return the sizes halfway to both neighbours of `size`, beyond the last one twice `size`."""
     place = next(n for n, one in enumerate(all_) if one == size)
     found = [(all_[place - 1] + size) // 2] if place else []
     found += [(size + all_[place + 1]) // 2] if place + 1 < len(all_) else [2 * size]
-    # Collectives take whole elements.
+    # A multiple of 8: collectives take whole elements.
     whole = (one - one % 8 if one > 16 else one for one in found)
     return [one for one in whole if one not in all_]
 
 
 def _by(run: Range) -> str:
-    """Return "slower by 18 % [16, 20]"; of sizes that certainly differ, the least and the most."""
+    """Return "slower by 18 % [16, 20]"; where the intervals of two sizes do not overlap, both."""
     ends = sorted(run.sizes, key=lambda one: abs(math.log(one.ratio)))
     least, most = ends[0], ends[-1]
     if least.low <= most.high and most.low <= least.high:
@@ -251,7 +257,7 @@ def _by(run: Range) -> str:
 
 
 def _share(of: Size) -> str:
-    """Return "18 % [16, 20]"; from two on "2.400x [2.310, 2.490]"."""
+    """Return "18 % [16, 20]"; from a factor of two on "2.400x [2.310, 2.490]"."""
     ratio, low, high = of.ratio, of.low, of.high
     if ratio <= 0.5:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else math.inf
@@ -270,7 +276,7 @@ def _name(sweep: Sweep) -> str:
 
 
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
-    """Print a line or two for each sweep with sizes of several words, as far as they fit."""
+    """Print a line or two for each sweep with several ranges, as far as there is room."""
     several = len(judgement.study.arms) > 2
     found = [one for one in rows if len(of_one_word(one)) > 1]
     room = ROOM - len(judgement.headlines)
@@ -290,7 +296,7 @@ def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
 
 
 def _in(sweep: Sweep, rule: str) -> list[Size]:
-    """Return the sizes of a sweep that a rule such as `slower:5%@64KiB-` is about."""
+    """Return the sizes of a sweep that a rule such as `slower:5%@64KiB-` names."""
     from paribus.report.gate import rule_of
 
     low, high = rule_of(rule).sizes or (0, math.inf)
@@ -298,7 +304,10 @@ def _in(sweep: Sweep, rule: str) -> list[Size]:
 
 
 def failing(judgement: Judgement, rows: Rows, rule: str) -> Iterable[str]:
-    """Return what is slower, its whole band beyond the share of the rule, or its margin."""
+    """Yield a sentence for each sweep with sizes whose whole interval is beyond the rule's share.
+
+    Without a share in the rule it is the margin that counts.
+    """
     from paribus.report.gate import rule_of
 
     beyond = rule_of(rule).beyond
@@ -315,7 +324,7 @@ def failing(judgement: Judgement, rows: Rows, rule: str) -> Iterable[str]:
 
 
 def judges(judgement: Judgement, rows: Rows, rule: str) -> bool:
-    """Return whether any size was measured that a rule is about."""
+    """Return whether any size was measured that a rule names."""
     return any(_in(sweep, rule) for sweep in rows)
 
 

@@ -1,13 +1,13 @@
-"""How steady launches are in each arm, and steps within them: their scatter over the reference.
+"""How steady the launches of each arm are, and the steps within them, against the reference.
 
 Do two launches of an arm lie further apart than two of the reference? For each pair of blocks, d is
-how far apart the two launches of an arm lie, in logs. The ratio of scatters is the t for which d of
-the arm exceeds t times d of the reference in half of all pairs of blocks: their median quotient. It
-needs no centre, and drift that the arms share is in both. Whether it is 1 is the mean over all
-pairs of the sign of the difference, a U-statistic of degree 2 (W. Hoeffding, Ann. Math. Stat. 19
-(1948) 293), over its jackknife error (J. N. Arvesen, Ann. Math. Stat. 40 (1969) 2076), against
-Student's t. A sign is bounded, so the level holds whatever the shapes of the arms are; a test that
-swaps the arms rejects unlike shapes of equal scatter.
+how far apart the two launches of an arm lie, in logs. The ratio of scatters is the median over all
+pairs of blocks of the arm's d over the reference's. It needs no centre, and drift that the arms
+share is in both. Whether it is 1 is tested by the mean over all pairs of the sign of the difference
+of both d, a U-statistic of degree 2 (W. Hoeffding, Ann. Math. Stat. 19 (1948) 293), over its
+jackknife error (J. N. Arvesen, Ann. Math. Stat. 40 (1969) 2076), against Student's t. A sign is
+bounded, so the level holds whatever the shapes of the arms are; a test that swaps the arms would
+reject unlike shapes of equal scatter.
 
 Within launches that keep a series, as of training steps, d is how far two steps of one launch lie
 apart. Each block has a mean sign of its own, over all pairs of differences of its launches: an
@@ -48,7 +48,7 @@ LEAST_BLOCKS = 12
 """Blocks below which scatters are not compared."""
 
 LEAST_FOR_WORDS = 18
-"""Blocks from which there is a verdict."""
+"""Blocks from which on a word other than "undecided" is given."""
 
 ERROR = 0.025
 """Nominal level of words and intervals: at most 0.057 in all noise models from 18 blocks on."""
@@ -57,13 +57,13 @@ BET_ERROR = 0.05
 """Level of words and intervals within launches, at most."""
 
 BETS = [(2 * i + 1) / 32 for i in range(16)]
-"""Shares of what is left that are staked on a block."""
+"""Bets on a block, as shares of what a bet has left."""
 
 MOST_BLOCKS = 400
-"""Blocks, the latest, of which pairs are made: 80,000."""
+"""The number of latest blocks of which pairs are made, some 80,000."""
 
 FURTHEST = 8.0
-"""How far from the ratio, in logs, an end of the interval is sought: 3,000 times."""
+"""How far from the ratio, in logs, an end of the interval is sought: a factor of 3,000."""
 
 AS_STEADY = 2.0
 """Arms are as steady where the interval lies within this factor."""
@@ -72,18 +72,18 @@ WITH_STEPS = "application"
 """The layer of benchmarks whose samples are steps of a program: kernels repeat one operation."""
 
 UNLIKE = 0.05
-"""The p-value up to which the numbers of slow launches are worth a sentence."""
+"""The p-value up to which the numbers of slow launches are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
     """How far the launches of `benchmark` scatter in `arm`, over how far they do in the reference.
 
-    `of`: or the sessions, or the steps of a launch, of which none are counted as slow.
-    `ratio` is of `blocks` and has the interval [low, high]. `spreads` are the median absolute
-    deviations of the reference and of the arm, as shares of their medians. `slow` are the launches
-    of each that are slower than its median by more than `margin`; `p` is how likely so unlike
-    numbers are by chance. `more` is how many blocks it would take for a word, where there is none.
+    `of`: what scatters, launches, sessions, builds, or the steps of a launch. `ratio`, of `blocks`,
+    has the interval [low, high]. `spreads`: the median absolute deviations of the reference and of
+    the arm, as shares of their medians. `slow`: how many launches of each are slower than its
+    median by more than `margin` (0 of steps); `p`: the chance of so unlike numbers. `more`: how
+    many blocks would decide, where `word` is "undecided"; 0 if that is not known.
     """
 
     benchmark: str
@@ -105,18 +105,19 @@ Rows = tuple[Steadiness, ...]
 
 
 def steadiness(seen: Seen) -> Rows | None:
-    """Return the scatter of each benchmark and arm; None where no scatter can be compared.
+    """Return the scatters of each benchmark and arm; None where none can be compared.
 
-    What counts in a block counts here: a launch, or the median of a session.
+    The value of a block is that of the study: a launch, or the median of a session.
     """
     if not seen.launches:
         return None
     heads = [one for one in seen.judgement.headlines if one.verdict.word is not Word.WITHHELD]
-    found = (of(seen, head) for head in heads for of in (_between, _within))
+    found = (row_of(seen, head) for head in heads for row_of in (_between, _within))
     return tuple(one for one in found if one is not None) or None
 
 
 def _between(seen: Seen, head: Finding) -> Steadiness | None:
+    """Return how far launches, or sessions, lie apart."""
     reference = seen.plan.study.arms[0].name
     logs = [_times(seen.evidence, head, arm) for arm in (reference, head.arm)]
     blocks = sorted(logs[0].keys() & logs[1].keys())
@@ -171,7 +172,7 @@ def _steps(evidence: Evidence, label: str, arm: str) -> dict[int, Unit]:
 
 
 def _times(evidence: Evidence, head: Finding, arm: str) -> dict[int, float]:
-    """Return the logs of an arm by block as times: the mean over cases; a rate as its inverse."""
+    """Return the log time of an arm by block, the mean over cases; a rate enters as its inverse."""
     cells = evidence.cells_of(head.benchmark, head.metric.name)
     series = [evidence.series(head.benchmark, arm, cell) for cell in cells]
     sign = 1 if head.metric.better == "lower" else -1
@@ -183,6 +184,7 @@ def _times(evidence: Evidence, head: Finding, arm: str) -> dict[int, float]:
 
 
 def _deviation(logs: Sequence[float]) -> float:
+    """Return the median absolute deviation of logs, as a share of the median value."""
     middle = statistics.median(logs)
     return math.expm1(statistics.median(abs(one - middle) for one in logs))
 
@@ -199,16 +201,16 @@ def _word(of: Scatters) -> Literal["steadier", "less steady", "as steady", "unde
 
 
 def _more(of: Scatters) -> int:
-    """Return how many blocks it takes for a word if the ratio stays; 0 where that is unknown.
+    """Return how many blocks decide if the ratio stays as it is; 0 where that is not known.
 
-    An interval narrows with the root of the blocks.
+    The interval narrows with the root of the blocks, until it leaves out 1, or AS_STEADY.
     """
     if not 0 < of.low <= of.high < math.inf:
         return 0
-    away = abs(math.log(of.ratio))
-    half = math.log(of.high / of.low) / 2
-    room = max(away, math.log(AS_STEADY) - away)
-    return max(LEAST_FOR_WORDS, of.blocks + 1, math.ceil(of.blocks * (half / room) ** 2))
+    distance = abs(math.log(of.ratio))
+    half_width = math.log(of.high / of.low) / 2
+    room = max(distance, math.log(AS_STEADY) - distance)
+    return max(LEAST_FOR_WORDS, of.blocks + 1, math.ceil(of.blocks * (half_width / room) ** 2))
 
 
 # --- statistics ------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ def _more(of: Scatters) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Scatters:
-    """The scatter of an arm over that of the reference, with its interval, of so many blocks."""
+    """The ratio of an arm's scatter to the reference's by so many blocks, in [low, high]."""
 
     blocks: int
     ratio: float
@@ -227,7 +229,7 @@ class Scatters:
 def scatters(reference: Sequence[float], arm: Sequence[float]) -> Scatters | None:
     """Return the ratio of scatters of two arms, whose logs are given block by block.
 
-    None for fewer than LEAST_BLOCKS blocks, and where most launches of an arm have one value.
+    None for fewer than LEAST_BLOCKS blocks, and where most launches of an arm have the same value.
     The interval has the level 1 - ERROR; it may end at 0 or infinity.
     """
     import numpy as np
@@ -237,23 +239,22 @@ def scatters(reference: Sequence[float], arm: Sequence[float]) -> Scatters | Non
     if n < LEAST_BLOCKS:
         return None
     upper = np.triu_indices(n, 1)
-    apart = tuple(np.abs(one[:, None] - one[None, :]) for one in (ours, theirs))
+    distances = tuple(np.abs(one[:, None] - one[None, :]) for one in (ours, theirs))
     with np.errstate(divide="ignore", invalid="ignore"):
-        quotients = apart[1][upper] / apart[0][upper]
+        quotients = distances[1][upper] / distances[0][upper]
     ratio = float(np.nanmedian(quotients)) if not np.isnan(quotients).all() else math.nan
     if not 0 < ratio < math.inf:
         return None
     enough = quantile(ERROR / 2, n - 1)
-    return _with_interval(n, ratio, lambda at: _errors_from_0(apart, at) > enough)
+    return _with_interval(n, ratio, lambda at: _errors_from_0(distances, at) > enough)
 
 
 def scatters_within(reference: Sequence[Unit], arm: Sequence[Unit]) -> Scatters | None:
     """Return the ratio of scatters within launches, whose steps' logs are given block by block.
 
-    None for fewer than LEAST_BLOCKS blocks, and where most steps of an arm have one value. The
-    interval is as that of `scatters`.
+    None for fewer than LEAST_BLOCKS blocks, and where most steps of an arm have the same value. The
+    interval has the level 1 - BET_ERROR; it may end at 0 or infinity.
     """
-
     ours, theirs = ([steps_apart(unit) for unit in one[-MOST_BLOCKS:]] for one in (reference, arm))
     n = len(ours)
     if n < LEAST_BLOCKS:
@@ -271,9 +272,10 @@ def scatters_within(reference: Sequence[Unit], arm: Sequence[Unit]) -> Scatters 
 
 
 def signs(reference: Apart, arm: Apart, ratio: float) -> NDArray[np.float64]:
-    """Return for each block the mean sign of a difference of `arm` over `ratio` times another.
+    """Return for each block the mean sign of a distance in `arm` less `ratio` times one in the
+    reference, over all pairs of both.
 
-    Both hold, by block, how far steps of one launch lie apart, in ascending order.
+    Each has, by block, how far steps of one launch lie apart, ascending, as from `steps_apart`.
     """
     import numpy as np
 
@@ -285,9 +287,9 @@ def signs(reference: Apart, arm: Apart, ratio: float) -> NDArray[np.float64]:
 
 
 def won(signs: NDArray[np.float64]) -> float:
-    """Return how often a stake is won back that says that `signs` have no expectation of 0.
+    """Return the factor by which bets win that `signs`, of -1 to 1, have not the expectation 0.
 
-    They lie between -1 and 1; of both sides the one that wins more, the mean of bets of BETS.
+    It is the mean over BETS, for the side, positive or negative, that wins more.
     """
     import numpy as np
 
@@ -296,7 +298,7 @@ def won(signs: NDArray[np.float64]) -> float:
 
 
 def steps_apart(unit: Unit) -> NDArray[np.float64]:
-    """Return how far steps of the same launch of a unit lie apart, in ascending order."""
+    """Return the distances, in logs, of all pairs of steps of the same launch, ascending."""
     import numpy as np
 
     found = []
@@ -308,14 +310,14 @@ def steps_apart(unit: Unit) -> NDArray[np.float64]:
 
 
 def _with_interval(n: int, ratio: float, ruled_out: Callable[[float], bool]) -> Scatters:
-    """Return a ratio of `n` blocks with all ratios around it that are not ruled out."""
-    down, up = (_last(ruled_out, ratio, side) for side in (-FURTHEST, FURTHEST))
+    """Return a ratio of `n` blocks in the interval of all ratios that are not ruled out."""
+    down, up = (_end(ruled_out, ratio, side) for side in (-FURTHEST, FURTHEST))
     low = ratio * math.exp(down) if down > -FURTHEST else 0.0
     return Scatters(n, ratio, low, ratio * math.exp(up) if up < FURTHEST else math.inf)
 
 
-def _last(ruled_out: Callable[[float], bool], ratio: float, side: float) -> float:
-    """Return how far from `ratio`, in logs, nothing is ruled out; `side` for no end."""
+def _end(ruled_out: Callable[[float], bool], ratio: float, side: float) -> float:
+    """Return how far the interval reaches from `ratio`, in logs; `side` where it has no end."""
     near, far = 0.0, side
     for _ in range(30):
         at = (near + far) / 2
@@ -326,11 +328,14 @@ def _last(ruled_out: Callable[[float], bool], ratio: float, side: float) -> floa
     return far
 
 
-def _errors_from_0(apart: Apart, ratio: float) -> float:
-    """Return by how many jackknife errors the mean sign deviates from 0 at a ratio of scatters."""
+def _errors_from_0(distances: Apart, ratio: float) -> float:
+    """Return how many jackknife errors the mean sign lies from 0 at a ratio of scatters.
+
+    `distances`: of all pairs of blocks, a square for the reference and one for the arm.
+    """
     import numpy as np
 
-    signs = np.sign(apart[1] - ratio * apart[0])
+    signs = np.sign(distances[1] - ratio * distances[0])
     n = len(signs)
     of_block = signs.sum(1)
     total = float(of_block.sum())
@@ -345,10 +350,11 @@ def _errors_from_0(apart: Apart, ratio: float) -> float:
 def exceeding(
     reference: Sequence[float], arm: Sequence[float], margin: float
 ) -> tuple[int, int, float]:
-    """Return how many launches of each arm are slower than its median by more than `margin`.
+    """Return how many launches of `reference` and `arm` are slow, and the p-value of both numbers.
 
-    Values are logs of times. The third is the p-value of the difference: McNemar's exact test of
-    the blocks in which one of the two is so slow (Q. McNemar, Psychometrika 12 (1947) 153).
+    Values are logs of times, block by block; slow is slower than the arm's median by more than
+    `margin`, a share. The test is McNemar's exact one, of the blocks in which only one of the two
+    is slow (Q. McNemar, Psychometrika 12 (1947) 153).
     """
     slow = [
         [value > statistics.median(one) + math.log1p(margin) for value in one]
@@ -366,7 +372,7 @@ TITLE = "Steadiness"
 
 
 def _basis(rows: Rows) -> str:
-    """Return what a ratio of scatters is of these rows."""
+    """Return what the ratios of these rows mean."""
     what = listed([plural(one) for one in dict.fromkeys(row.of for row in rows)], last=" or ")
     return (
         f"Ratio of scatters: how far two {what} of the arm lie apart, over how far two of the"
@@ -404,12 +410,12 @@ def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
 
 
 def spread(judgement: Judgement, rows: Rows) -> Iterable[str]:
-    """Return the benchmarks in which one arm is steadier."""
+    """Return the benchmarks in which an arm is steadier, or less steady, than the reference."""
     return [one.benchmark for one in rows if one.word in ("steadier", "less steady")]
 
 
 def failing(judgement: Judgement, rows: Rows, rule: str) -> Iterable[str]:
-    """Return what is less steady in an arm than in the reference: the rule `less-steady`."""
+    """Return a sentence for each arm that is less steady: what fails by the rule `less-steady`."""
     bad = (one for one in rows if one.word == "less steady")
     return [f"{one.arm}: {said(one, judgement.reference)}" for one in bad]
 

@@ -1,4 +1,7 @@
-"""A study as a paper that LaTeX compiles: results, methods, set-up, twelve rules, references."""
+"""A study as a paper that LaTeX compiles: results, methods, set-up, twelve rules, references.
+
+In goes a `Judgement`, out come the texts of main.tex and the files that it reads (`files`).
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def files(
 ) -> dict[str, str]:
     """Return the texts of a paper by file name; `title` replaces the question.
 
-    `pictures` are files of figures, `width` mm wide, with what stands below each.
+    `pictures` are captions by file of a figure, each `width` mm wide.
     """
     shape = rf"[width={width:.1f}mm,height=.8\textheight,keepaspectratio]"
     texts = {
@@ -83,7 +86,7 @@ def files(
         "results.tex": "\n".join(
             [
                 table(paper.headlines(judgement), paper.remarks(judgement)),
-                *(figure(file, said, shape) for file, said in pictures.items()),
+                *(figure(file, caption, shape) for file, caption in pictures.items()),
             ]
         ),
         "methods.tex": _methods(judgement),
@@ -98,10 +101,11 @@ def files(
 
 
 def _methods(judgement: Judgement) -> str:
-    said = escape(methods(judgement))
+    """Return the section of methods with its citations, and the list of the set-up."""
+    text = escape(methods(judgement))
     for name, key in CITED.items():
-        said = said.replace(name, rf"{name}~\cite{{{key}}}", 1)
-    parts = [said, ""]
+        text = text.replace(name, rf"{name}~\cite{{{key}}}", 1)
+    parts = [text, ""]
     listed = _facts(judgement)
     listed += [
         f"{d.key} ({d.kind}): {d.reference_value} ({judgement.reference}), {d.arm_value} ({d.arm})"
@@ -116,8 +120,8 @@ def _methods(judgement: Judgement) -> str:
 
 
 def _facts(judgement: Judgement) -> list[str]:
-    """Return what MAIN_FACTS say of the arms, each once where all have the same."""
-    said = []
+    """Return a line for each of MAIN_FACTS, with one value where all arms have the same."""
+    lines = []
     for key in MAIN_FACTS:
         values: dict[str, list[str]] = {}
         for arm, facts in judgement.facts.items():
@@ -126,11 +130,12 @@ def _facts(judgement: Judgement) -> list[str]:
         if values:
             several = [f"{value} ({', '.join(arms)})" for value, arms in values.items()]
             alone = len(values) == 1 and len(*values.values()) == len(judgement.facts)
-            said.append(f"{key}: {next(iter(values)) if alone else ', '.join(several)}")
-    return said
+            lines.append(f"{key}: {next(iter(values)) if alone else ', '.join(several)}")
+    return lines
 
 
 def _rules(judgement: Judgement) -> str:
+    """Return the section of the twelve rules."""
     lines = [RULES, r"\begin{enumerate}"]
     for one in rules.answers(judgement):
         lines.append(rf"\item {escape(one.rule)}. \textbf{{{one.kept}.}} {escape(one.text)}")

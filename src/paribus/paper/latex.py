@@ -23,7 +23,7 @@ _SPECIAL = {
     "`": r"\textasciigrave{}",
 }
 _LIGATURE = re.compile("(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')")
-"""Between two that would be set as one other sign."""
+"""Between two characters that LaTeX would set as one other sign, such as "--" as a dash."""
 
 HEADER = r"""% \input this file; it needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.
 """
@@ -37,10 +37,10 @@ def document(
 ) -> str:
     """Return tables, footnotes and the methods of `judgement`; `title` replaces the question.
 
-    `pictures` are files of figures with what stands below each.
+    `pictures` are captions by file of a figure.
     """
     parts = [table(paper.headlines(judgement, title), paper.remarks(judgement))]
-    parts += [figure(file, said) for file, said in pictures.items()]
+    parts += [figure(file, caption) for file, caption in pictures.items()]
     parts += [f"\\paragraph{{Methods.}} {escape(methods(judgement))}\n"]
     parts += [table(one, []) for one in paper.details(judgement)]
     text = "\n".join(parts)
@@ -61,14 +61,14 @@ def escape(text: str) -> str:
     return f"{{{shown[0]}}}{shown[1:]}" if shown[:1] in ("[", "*") else shown
 
 
-def figure(file: str, said: str, options: str = r"[width=\linewidth]") -> str:
-    """Return a figure as wide as a line, or by other options of its own width."""
+def figure(file: str, caption: str, options: str = r"[width=\linewidth]") -> str:
+    r"""Return a figure as wide as a line, or by other options of \includegraphics."""
     lines = [r"\begin{figure}", r"\centering", rf"\includegraphics{options}{{{file}}}"]
-    return "\n".join([*lines, rf"\caption{{{escape(said)}}}", r"\end{figure}", ""])
+    return "\n".join([*lines, rf"\caption{{{escape(caption)}}}", r"\end{figure}", ""])
 
 
 def table(made: paper.PaperTable, remarks: list[str], *, broken: bool = False) -> str:
-    """Return a table with its footnotes and remarks; `broken` one may go over several pages."""
+    """Return a table with its footnotes and remarks; a `broken` one may go over several pages."""
     kinds = "".join("r" if i in made.right else "l" for i in range(len(made.head)))
     caption, head = f"\\caption{{{escape(made.caption)}}}", _row(_escaped(made.head))
     set_up = r"\centering\small\setlength{\tabcolsep}{4pt}"

@@ -21,10 +21,10 @@ def document(
 ) -> str:
     """Return tables, footnotes and the methods of `judgement`; `title` replaces the question.
 
-    `pictures` are files of figures with what stands below each.
+    `pictures` are captions by file of a figure.
     """
     parts = [_table(paper.headlines(judgement, title))]
-    parts += [f"![{escape(said)}]({file})\n" for file, said in pictures.items()]
+    parts += [f"![{escape(caption)}]({file})\n" for file, caption in pictures.items()]
     parts += ["".join(f"- {escape(text)}\n" for text in paper.remarks(judgement))]
     parts += [f"**Methods.** {escape(methods(judgement))}\n"]
     parts += [_table(table) for table in paper.details(judgement)]

@@ -1,6 +1,8 @@
 """How the figures of a study, or of numbers from elsewhere, came about: the paragraph of a paper.
 
-Every sentence is made of the plan and of what was judged by it, so that it is true of this study.
+Every sentence is made from the plan and the judgement, so that it is true of this study. A part of
+it may read: "The margin of practical equivalence is 3 % (latency) and 5 % (triad), symmetric in the
+logarithm: ...", with the benchmarks in brackets where they differ.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from paribus.words.designs.standard import SEVERAL, Words
 from paribus.words.lists import listed
 
 MOST_NAMED = 12
+"""Benchmarks that are listed by name; of the others, the number."""
 
 ENDPOINTS = {
     "median": "the median",
@@ -48,38 +51,40 @@ def methods(judgement: Judgement) -> str:
 
 
 def _cut(judgement: Judgement, design: Words) -> list[str]:
-    """Return how many launches failed, and what became of them, where some did."""
-    found, said = total(judgement.tallies), []
+    """Return sentences on launches that failed, and what became of them, where some did."""
+    found, sentences = total(judgement.tallies), []
     if found.failures:
-        said.append(f"{found.text}.")
+        sentences.append(f"{found.text}.")
     if any(tally.failed or tally.invalid for tally in judgement.tallies):
-        said.append(design.failed)
+        sentences.append(design.failed)
     if any(tally.timed_out for tally in judgement.tallies):
-        said.append("A launch that its time limit cut off ranks as slower than all others.")
-    return said
+        sentences.append("A launch that its time limit cut off ranks as slower than all others.")
+    return sentences
 
 
 def _measured(judgement: Judgement) -> list[str]:
-    """Return what a launch contributes, and what a benchmark with several cases does."""
-    of: dict[str, list[str]] = {}
+    """Return sentences on what a launch contributes, and a benchmark with several cases."""
+    by_endpoint: dict[str, list[str]] = {}
     for selection in judgement.study.benchmarks:
-        of.setdefault(selection.endpoints[0], []).append(selection.label)
+        by_endpoint.setdefault(selection.endpoints[0], []).append(selection.label)
     each = [
-        f"{ENDPOINTS[endpoint]} of its samples{_of(labels, of)}" for endpoint, labels in of.items()
+        f"{ENDPOINTS[endpoint]} of its samples{_named(labels, by_endpoint)}"
+        for endpoint, labels in by_endpoint.items()
     ]
-    said = [f"A launch contributes {listed(each, last=' and ')} at each case."] if each else []
+    sentences = [f"A launch contributes {listed(each, last=' and ')} at each case."] if each else []
     if any(_cases(judgement, head) > 1 for head in judgement.headlines):
-        said.append(
+        sentences.append(
             "The headline of a benchmark is the mean of the log ratios of its cases; its values are"
             " geometric means over them."
         )
-    return said
+    return sentences
 
 
 # --- numbers from elsewhere ------------------------------------------------------------------
 
 
 def _elsewhere(judgement: Judgement) -> str:
+    """Return how the launches of numbers from elsewhere were made, as far as it is known."""
     return (
         "The launches were made elsewhere: their number, and their order, were not planned here."
         f" {judgement.design}"
@@ -87,7 +92,7 @@ def _elsewhere(judgement: Judgement) -> str:
 
 
 def _estimates(judgement: Judgement) -> list[str]:
-    """Return the estimates in use: of pairs, of launches that nothing pairs, or none."""
+    """Return the sentence on estimates: of pairs, or of launches that nothing pairs."""
     found = [f for f in judgement.headlines if f.comparison is not None]
     ways: dict[str, list[str]] = {}
     for f in found:
@@ -107,19 +112,20 @@ def _estimates(judgement: Judgement) -> list[str]:
         else:
             way = "quotient of the medians, no interval"
         ways.setdefault(way, []).append(f.benchmark)
-    each = [f"{way}{_of(labels, ways)}" for way, labels in ways.items()]
-    said = f"Ratio of an arm to the reference ({judgement.reference})"
-    return [f"{said}: {listed(each, last='; ')}."] if each else []
+    each = [f"{way}{_named(labels, ways)}" for way, labels in ways.items()]
+    start = f"Ratio of an arm to the reference ({judgement.reference})"
+    return [f"{start}: {listed(each, last='; ')}."] if each else []
 
 
 # --- both ------------------------------------------------------------------------------------
 
 
 def _margins(heads: Sequence[Finding]) -> str:
-    of = grouped((percent(head.margin), head.benchmark) for head in heads)
-    if not of:
+    """Return the sentence on margins of equivalence, "" without headlines."""
+    by_margin = grouped((percent(head.margin), head.benchmark) for head in heads)
+    if not by_margin:
         return ""
-    each = [f"{margin}{_of(labels, of)}" for margin, labels in of.items()]
+    each = [f"{margin}{_named(labels, by_margin)}" for margin, labels in by_margin.items()]
     return (
         f"The margin of practical equivalence is {listed(each, last=' and ')}, symmetric in the"
         " logarithm: an arm is faster or slower if its whole interval lies beyond the margin,"
@@ -128,7 +134,7 @@ def _margins(heads: Sequence[Finding]) -> str:
 
 
 def _families(judgement: Judgement, design: Words) -> list[str]:
-    """Return how the verdicts of cases are corrected for their number."""
+    """Return the sentence on how the verdicts of cases are corrected for their number."""
     settings = judgement.study.settings
     ways: dict[str, list[str]] = {}
     error = percent((1 - settings.confidence) / max(1, len(judgement.study.arms) - 1))
@@ -143,16 +149,16 @@ def _families(judgement: Judgement, design: Words) -> list[str]:
         if unpaired and size < SEVERAL:
             way = f"Holm at {error}"
         ways.setdefault(way, []).append(head.benchmark)
-    each = [f"{way}{_of(labels, ways)}" for way, labels in ways.items()]
-    said = "Verdicts on single cases are corrected for multiple comparisons"
-    return [f"{said}: {listed(each, last='; ')}."] if each else []
+    each = [f"{way}{_named(labels, ways)}" for way, labels in ways.items()]
+    start = "Verdicts on single cases are corrected for multiple comparisons"
+    return [f"{start}: {listed(each, last='; ')}."] if each else []
 
 
 def _platforms(judgement: Judgement) -> list[str]:
-    """Return what was seen to be equal, and what was not."""
+    """Return the sentence on which facts of the platforms are equal, and which are not."""
     if not (judgement.differences or judgement.equal_facts):
         return []
-    said = f"{count(judgement.equal_facts, 'fact')} of the platforms were equal in all arms"
+    equal = f"{count(judgement.equal_facts, 'fact')} of the platforms were equal in all arms"
     kinds = {d.kind for d in judgement.differences}
     differ = [
         text
@@ -165,10 +171,11 @@ def _platforms(judgement: Judgement) -> list[str]:
         )
         if kind in kinds
     ]
-    return [f"{'; '.join([said, *differ])}. The factor is {judgement.study.factor}."]
+    return [f"{'; '.join([equal, *differ])}. The factor is {judgement.study.factor}."]
 
 
 def _made(judgement: Judgement) -> str:
+    """Return the sentence on when and by which version it was measured, or analysed."""
     day = ""
     if judgement.started is not None:
         day = f" on {time.strftime('%Y-%m-%d', time.gmtime(judgement.started))}"
@@ -179,14 +186,17 @@ def _made(judgement: Judgement) -> str:
 
 
 def _cases(judgement: Judgement, head: Finding, *, every: bool = False) -> int:
-    """Return the cases of a headline; `every` one of the benchmark, which make one family."""
+    """Return the number of cases of a headline; with `every` that of all its benchmark's metrics.
+
+    All of these make one family, whose verdicts are corrected together.
+    """
     return sum(
         f.arm == head.arm and (every or f.metric.name == head.metric.name)
         for f in judgement.of_benchmark(head.benchmark, judgement.cases)
     )
 
 
-def _of(labels: Sequence[str], ways: Mapping[str, object]) -> str:
-    """Return " (of which benchmarks)"; nothing where all have one way."""
+def _named(labels: Sequence[str], ways: Mapping[str, object]) -> str:
+    """Return the benchmarks of one of the `ways` as " (latency, triad)", "" for the only way."""
     unique = list(dict.fromkeys(labels))
     return f" ({listed(unique, MOST_NAMED)})" if len(ways) > 1 else ""

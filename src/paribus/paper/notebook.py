@@ -63,8 +63,8 @@ for (benchmark, metric, unit), rows in values.groupby(["benchmark", "metric", "u
 def document(judgement: Judgement) -> str:
     """Return the notebook as JSON; it reads the files beside it."""
     study = judgement.study
-    question, said, factor = map(escape, (study.question, judgement.sentence, study.factor))
-    head = f"# {question}\n\n**{said}**\n\nFactor: {factor}."
+    question, answer, factor = map(escape, (study.question, judgement.sentence, study.factor))
+    head = f"# {question}\n\n**{answer}**\n\nFactor: {factor}."
     cells = [_cell("markdown", head)]
     cells += [_cell("code", text) for text in (READ, RATIOS, CASES, LAUNCHES)]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -78,6 +78,7 @@ def document(judgement: Judgement) -> str:
 
 
 def _cell(kind: str, text: str) -> dict[str, Any]:
+    """Return a cell of the notebook, "markdown" or "code"."""
     code: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {
         "cell_type": kind,

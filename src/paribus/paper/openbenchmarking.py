@@ -19,7 +19,7 @@ Key = tuple[str, str, Case]
 """Benchmark, name of the metric, case."""
 
 CLIENT = "Phoronix Test Suite v10.8.4"
-HARDWARE = (
+HARDWARE = (  # what a part is called there, and the fact that it is here
     ("Processor", "cpu.model"),
     ("Memory", "memory.total_kib"),
     ("Board", "machine.product"),
@@ -71,6 +71,7 @@ def _figures(
 def _result(
     root: ElementTree.Element, key: Key, metric: Metric, by_arm: Mapping[str, Sequence[float]]
 ) -> None:
+    """Add the result of a metric of a benchmark at a case, with the launches of each arm."""
     benchmark, name, case = key
     result = ElementTree.SubElement(root, "Result")
     identifier = "".join(c if c.isalnum() else "-" for c in benchmark.lower())
@@ -97,10 +98,12 @@ def _result(
 
 
 def _listed(facts: Facts, shown: Sequence[tuple[str, str]]) -> str:
+    """Return the facts that are `shown` and known, such as "OS: Debian 12, Kernel: 6.1.0"."""
     named = ((title, facts.get(key)) for title, key in shown)
     return ", ".join(f"{t}: {v}" for t, v in named if isinstance(v, str | int))
 
 
 def _texts(parent: ElementTree.Element, **texts: str) -> None:
+    """Add an element for each name, with its text."""
     for name, text in texts.items():
         ElementTree.SubElement(parent, name).text = clean(text)

@@ -1,4 +1,8 @@
-"""The tables of a paper as cells of text: values, ratio with interval, n, verdict, footnotes."""
+"""The tables of a paper as cells of text: values, ratio with interval, n, verdict, footnotes.
+
+In goes a `Judgement`; `headlines`, `details` and `remarks` are what latex.py and markdown.py write
+in their own forms.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,11 @@ from paribus.words.values import notice_text, reason_of
 MOST_CASES = 60
 """Cases of a benchmark beyond which they are no table of a paper."""
 
-SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+DECIDED = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
 """Verdicts that need no reason beside them."""
 
-
 SO_FAR = "so far: further blocks may change it."
+"""The footnote of a verdict that the study's end may change."""
 
 
 def mark(index: int) -> str:
@@ -52,7 +56,7 @@ class PaperTable:
 
 
 def headlines(judgement: Judgement, title: str = "") -> PaperTable:
-    """Return the table of what decides; `title` is its caption, or else the question."""
+    """Return the table of the figures that decide; `title` is its caption, or else the question."""
     made = _empty(judgement, title or judgement.study.question, "benchmark", "unit", "better")
     for f in lookup.rows(judgement):
         units = (f.metric.unit, f.metric.better)
@@ -61,13 +65,13 @@ def headlines(judgement: Judgement, title: str = "") -> PaperTable:
 
 
 def details(judgement: Judgement) -> list[PaperTable]:
-    """Return the tables of lenses, such as that of a study that scales, and those of cases."""
+    """Return the tables of lenses, such as that of a scaling study, and those of cases."""
     found = [made for lens, rows in lenses(judgement) for made in lens.paper(judgement, rows)]
     return [*found, *cases(judgement)]
 
 
 def cases(judgement: Judgement) -> list[PaperTable]:
-    """Return a table of cases for each benchmark that has several, of what decides."""
+    """Return a table of cases for each benchmark that has several, by the metric that decides."""
     found = []
     for label in lookup.benchmarks(judgement):
         rows = _cases(judgement, label)
@@ -87,12 +91,16 @@ def cases(judgement: Judgement) -> list[PaperTable]:
 
 
 def _cases(judgement: Judgement, label: str) -> list[Finding]:
+    """Return the findings of a benchmark's cases for its headlines."""
     heads = judgement.of_benchmark(label, judgement.headlines)
     return [f for head in heads for f in lookup.case_findings(judgement, head)]
 
 
 def _empty(judgement: Judgement, caption: str, first: str, *more: str) -> PaperTable:
-    """Return a table without rows: what these are of, values of both arms, and their comparison."""
+    """Return a table without rows; its columns begin with `first`, the arm if several, and `more`.
+
+    The other columns are the values of both arms, their ratio, n and verdict.
+    """
     arms = [arm.name for arm in judgement.study.arms]
     several = len(arms) > 2
     names = ("reference value", "arm value") if several else (judgement.reference, arms[-1])
@@ -102,32 +110,33 @@ def _empty(judgement: Judgement, caption: str, first: str, *more: str) -> PaperT
 
 
 def _row(judgement: Judgement, f: Finding, first: str, *more: str) -> list[str]:
+    """Return the cells of a finding, in the columns of `_empty`."""
     both = (f.reference_value, f.arm_value)
     values = [wording.quantity(one.median, "") if one else "none" for one in both]
     arm = [f.arm] if len(judgement.study.arms) > 2 else []
-    said = (wording.estimate_text(f), number(f), f.verdict.word.value)
-    return [first, *arm, *more, *values, *said]
+    judged = (wording.estimate_text(f), number(f), f.verdict.word.value)
+    return [first, *arm, *more, *values, *judged]
 
 
 def remarks(judgement: Judgement) -> list[str]:
-    """Return what stands below the first table: what columns mean, warnings, what is left out."""
-    said = [_meaning({_is_unpaired(f) for f in judgement.headlines})]
+    """Return the lines below the first table: what columns mean, warnings, what is left out."""
+    lines = [_meaning({_is_unpaired(f) for f in judgement.headlines})]
     if any(head.comparison for head in judgement.headlines):
-        said.append(sentences.ratio_note(judgement))
-    said += [
+        lines.append(sentences.ratio_note(judgement))
+    lines += [
         f"Warning, {one.name}: {notice_text(_published(one))}"
         for one in judgement.notices
         if one.level == "warning"
     ]
-    said += [
+    lines += [
         notice_text(notice)
         for notice in judgement.notices
         if notice.name is NoticeName.BLOCKS_LEFT_OUT and notice.level != "warning"
     ]
     every = lookup.benchmarks(judgement)
     if labels := [b for b in every if len(_cases(judgement, b)) > MOST_CASES]:
-        said.append(f"The cases of {listed(labels, 8, last=' and ')} are in cases.csv.")
-    return said
+        lines.append(f"The cases of {listed(labels, 8, last=' and ')} are in cases.csv.")
+    return lines
 
 
 def _meaning(unpaired: set[bool]) -> str:
@@ -147,7 +156,7 @@ def _published(notice: Notice) -> Notice:
 
 
 def number(f: Finding) -> str:
-    """Return n of a finding: blocks, or of launches that nothing pairs those of each arm."""
+    """Return n of a finding: blocks, or where nothing pairs launches those of both: "20 + 21"."""
     if f.comparison is not None and f.comparison.blocks:
         return str(f.comparison.blocks)
     if f.reference_value is None or f.arm_value is None:
@@ -160,7 +169,7 @@ def _is_unpaired(f: Finding) -> bool:
 
 
 def note(f: Finding) -> str:
-    """Return the footnote of a finding: why it has no verdict, and what a verdict is subject to."""
-    if f.verdict.word in SAID and f.verdict.size_known and not f.verdict.figures.get("unless"):
+    """Return the footnote of a finding: why it has no verdict, or what a verdict is subject to."""
+    if f.verdict.word in DECIDED and f.verdict.size_known and not f.verdict.figures.get("unless"):
         return SO_FAR if wording.provisional(f.verdict) else ""
     return f"{reason_of(f.verdict)}."

@@ -1,5 +1,7 @@
-"""The twelve rules of T. Hoefler and R. Belli (SC'15) for reporting performance, each answered for
-one study: what was done, what was not, and what its authors must add.
+"""The twelve rules of T. Hoefler and R. Belli (SC'15) for reporting performance, for one study.
+
+In goes a `Judgement`, out come twelve `Answer`s: what was done, what was not, and what the authors
+must add. Each function below returns, for one rule, how far it is kept, and why.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ UNSEEN = "cabling, switches, and what other users did"
 
 
 class Answer(NamedTuple):
-    """A rule in short, how far the study follows it, and why."""
+    """A rule in short, how far the study follows it (FOLLOWED to AUTHORS), and why."""
 
     rule: str
     kept: str
@@ -47,23 +49,23 @@ def answers(judgement: Judgement) -> tuple[Answer, ...]:
 def _absolute(judgement: Judgement) -> tuple[str, str]:
     rows = lookup.rows(judgement)
     bare = [f.benchmark for f in rows if f.reference_value is None or f.arm_value is None]
-    said = (
+    text = (
         f"Beside each ratio stand the values of both arms; the base case is {judgement.reference}."
     )
     if (scaling := judgement.study.scaling) is not None:
-        said += f" Efficiencies are relative to the smallest number of {scaling.over}."
+        text += f" Efficiencies are relative to the smallest number of {scaling.over}."
     if bare:
-        return PARTLY, f"{said} No values of both arms exist of {_names(bare)}."
-    return FOLLOWED, said
+        return PARTLY, f"{text} No values of both arms exist of {_names(bare)}."
+    return FOLLOWED, text
 
 
 def _subset(judgement: Judgement) -> tuple[str, str]:
     labels = lookup.benchmarks(judgement)
-    said = f"All benchmarks of the study are reported, whatever their verdict: {_names(labels)}."
+    text = f"All benchmarks of the study are reported, whatever their verdict: {_names(labels)}."
     ranks = sorted({s.ranks for s in judgement.study.benchmarks if s.ranks})  # 0: no launcher
     if lookup.measured(judgement) and ranks:
-        said += f" Ranks: {listed([str(n) for n in ranks], MOST)}."
-    return AUTHORS, f"{said} Why these, and why not the whole machine, is for the authors to say."
+        text += f" Ranks: {listed([str(n) for n in ranks], MOST)}."
+    return AUTHORS, f"{text} Why these, and why not the whole machine, is for the authors to say."
 
 
 def _means(judgement: Judgement) -> tuple[str, str]:
@@ -90,11 +92,11 @@ def _summarised(judgement: Judgement) -> tuple[str, str]:
 def _intervals(judgement: Judgement) -> tuple[str, str]:
     heads = judgement.headlines
     without = [h.benchmark for h in heads if not wording.has_interval(h.comparison)]
-    said = "No value is taken to be deterministic."
+    text = "No value is taken to be deterministic."
     if without:
         kept = PARTLY if len(without) < len(heads) else NOT
-        return kept, f"{said} The ratio of {_names(without)} has no interval."
-    return FOLLOWED, f"{said} Every ratio has its interval, its level and its number of blocks."
+        return kept, f"{text} The ratio of {_names(without)} has no interval."
+    return FOLLOWED, f"{text} Every ratio has its interval, its level and its number of blocks."
 
 
 def _normality(judgement: Judgement) -> tuple[str, str]:
@@ -107,12 +109,12 @@ def _normality(judgement: Judgement) -> tuple[str, str]:
 
 
 def _comparison(judgement: Judgement) -> tuple[str, str]:
-    said = f"{judgement.design} Estimate, looks, margins and corrections are in the methods."
-    held = [h.benchmark for h in judgement.headlines if h.verdict.word is Word.WITHHELD]
-    if held:
-        said += f" No verdict for {_names(held)}: the reason stands in the table."
+    text = f"{judgement.design} Estimate, looks, margins and corrections are in the methods."
+    withheld = [h.benchmark for h in judgement.headlines if h.verdict.word is Word.WITHHELD]
+    if withheld:
+        text += f" No verdict for {_names(withheld)}: the reason stands in the table."
     known = [h for h in judgement.headlines if wording.has_interval(h.comparison)]
-    return (PARTLY if held else FOLLOWED) if known else NOT, said.strip()
+    return (PARTLY if withheld else FOLLOWED) if known else NOT, text.strip()
 
 
 def _percentiles(judgement: Judgement) -> tuple[str, str]:
@@ -129,32 +131,33 @@ def _percentiles(judgement: Judgement) -> tuple[str, str]:
 
 def _documented(judgement: Judgement) -> tuple[str, str]:
     arms = listed([arm.name for arm in judgement.study.arms], last=" and ")
-    said = f"The factor is {judgement.study.factor}, its levels are {arms}."
+    text = f"The factor is {judgement.study.factor}, its levels are {arms}."
     if not judgement.facts:
-        return PARTLY, f"{said} No facts of the platforms were recorded: the authors must add them."
+        return PARTLY, f"{text} No facts of the platforms were recorded: the authors must add them."
     kinds = [d.kind for d in judgement.differences]
-    said += f" {count(judgement.equal_facts, 'fact')} of the platforms were equal in all arms;"
-    said += f" {kinds.count('unexplained')} differ unexplained, {kinds.count('accepted')} accepted."
+    text += f" {count(judgement.equal_facts, 'fact')} of the platforms were equal in all arms;"
+    text += f" {kinds.count('unexplained')} differ unexplained, {kinds.count('accepted')} accepted."
     kept = PARTLY if unexplained(judgement) else FOLLOWED
     packed = " The packed study has them all, with its plan." if lookup.measured(judgement) else ""
-    return kept, f"{said}{packed} Not among the facts: {UNSEEN}."
+    return kept, f"{text}{packed} Not among the facts: {UNSEEN}."
 
 
 def _timed(judgement: Judgement) -> tuple[str, str]:
-    own: list[str] = []
-    others: list[str] = []
+    kernels: list[str] = []
+    programs: list[str] = []
     for one in judgement.study.benchmarks:
-        mine = lookup.measured(judgement) and sentences.is_kernel(one.benchmark)
-        (own if mine else others).append(one.label)
-    said = []
-    if own:
-        said.append(
-            f"{_names(own)}: kernels of Paribus, whose contract (docs/kernels.md) states the"
+        is_kernel = lookup.measured(judgement) and sentences.is_kernel(one.benchmark)
+        (kernels if is_kernel else programs).append(one.label)
+    parts = []
+    if kernels:
+        parts.append(
+            f"{_names(kernels)}: kernels of Paribus, whose contract (docs/kernels.md) states the"
             " clock, the batch, how ranks synchronise, and whose time counts."
         )
-    if others:
-        said.append(f"{_names(others)}: as the program itself defines its figure.")
-    return FOLLOWED if own and not others else PARTLY, " ".join(said) or "Nothing was measured."
+    if programs:
+        parts.append(f"{_names(programs)}: as the program itself defines its figure.")
+    kept = FOLLOWED if kernels and not programs else PARTLY
+    return kept, " ".join(parts) or "Nothing was measured."
 
 
 def _bounds(judgement: Judgement) -> tuple[str, str]:
@@ -166,18 +169,18 @@ def _bounds(judgement: Judgement) -> tuple[str, str]:
         known.append("the rooflines have their measured roofs")
     if not known:
         return NOT, "No bound is drawn: a link's rate or a model is for the authors to add."
-    said = listed(known, last=", and ")
-    return PARTLY, f"{said[0].upper()}{said[1:]}. Other figures have no bound."
+    bounds = listed(known, last=", and ")
+    return PARTLY, f"{bounds[0].upper()}{bounds[1:]}. Other figures have no bound."
 
 
 def _plots(judgement: Judgement) -> tuple[str, str]:
-    said = "Figures show intervals, quartiles and every launch; ratios are not connected."
+    text = "Figures show intervals, quartiles and every launch; ratios are not connected."
     if any(len(lookup.case_findings(judgement, h)) > 1 for h in judgement.headlines):
         return PARTLY, (
-            f"{said} Values are connected over cases, although a change of protocol between two"
+            f"{text} Values are connected over cases, although a change of protocol between two"
             " sizes is a step."
         )
-    return FOLLOWED, said
+    return FOLLOWED, text
 
 
 def _names(labels: Iterable[str]) -> str:

@@ -44,17 +44,19 @@ _AS = {
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A call of a rank: seconds computed since the call before (`gap`), its own, and its beginning.
+    """A call of a rank to MPI; `code` is its name in a skeleton, such as "allreduce".
 
-    `peer` is the partner, or the root, and `starts` whether it only starts. `counts` are bytes of
-    each rank of a collective whose sizes differ. `over` are the calls that a wait is for, `back` is
-    what a `sendrecv` receives. `partner` is the other end of a message; `kept` are calls that a
-    skeleton has, and `slot` is the place of its request there.
+    `gap`: seconds computed since the call before; `in_mpi`: seconds that it took; `began`: when, in
+    seconds of the host's clock. `group` is an index into Traced.groups. `peer` is the partner, or
+    the root, `size` in bytes, and `starts` whether it only starts. `counts` are bytes of each rank
+    of a collective whose sizes differ. `over` are the calls that a wait is for, `back` is what a
+    `sendrecv` receives. `partner` is the other end of a message; `kept` are calls that a skeleton
+    has, and `slot` is the place of its request there.
     """
 
     code: str
     gap: float
-    inside: float = 0.0
+    in_mpi: float = 0.0
     began: float = 0.0
     group: int = -1
     peer: int = NO_PEER
@@ -71,7 +73,7 @@ class Call:
 
 @dataclass(slots=True)
 class Traced:
-    """The calls of all ranks, by rank, and the groups of ranks that they name.
+    """The calls of all ranks, by rank, and the groups of ranks (communicators) that they name.
 
     `hosts` are those of the ranks. `full` is whether the program made more calls than were kept,
     `odd` whether one of them names a communicator or requests that the profiler does not know.
@@ -91,26 +93,30 @@ def read_trace(paths: Iterable[Path]) -> Traced:
     full = odd = False
     for path in paths:
         head, _, body = path.read_bytes().partition(b"\n")
-        said = json.loads(head)
-        own = [groups.setdefault(tuple(one), len(groups)) for one in said["groups"]]
-        found[said["rank"]] = list(_calls(body, said, own)), said["host"]
-        full |= said["full"]
-        odd |= said["odd"]
+        header = json.loads(head)
+        numbers = [groups.setdefault(tuple(one), len(groups)) for one in header["groups"]]
+        found[header["rank"]] = list(_calls(body, header, numbers)), header["host"]
+        full |= header["full"]
+        odd |= header["odd"]
     calls = [found[rank] for rank in sorted(found)]
     return Traced([one for one, _ in calls], list(groups), [host for _, host in calls], full, odd)
 
 
-def _calls(body: bytes, said: Mapping[str, Any], groups: Sequence[int]) -> Iterator[Call]:
-    """Yield the calls in the words that trace.hpp writes; those that are not replayed as a gap."""
+def _calls(body: bytes, header: Mapping[str, Any], groups: Sequence[int]) -> Iterator[Call]:
+    """Yield the calls in the words that trace.hpp writes; those that are not replayed as a gap.
+
+    A call is a word with its name and the number n of values, three times in ticks, and n values.
+    `groups` are the numbers in Traced of the rank's groups.
+    """
     words = array("q")
     words.frombytes(body)
     at, number, idle = 0, 0, 0.0
     made: dict[int, Call] = {}  # by the number of the call that made a request: what it stands for
     while at < len(words):
-        name, n = said["names"][words[at] & 255], words[at] >> 8
-        gap, inside, began = (said["seconds_per_tick"] * words[at + one] for one in (1, 2, 3))
+        name, n = header["names"][words[at] & 255], words[at] >> 8
+        gap, in_mpi, began = (header["seconds_per_tick"] * words[at + one] for one in (1, 2, 3))
         known = words[at + 4 : at + 4 + n].tolist()
-        call = Call("", gap + idle, inside, said["opened_s"] + began)
+        call = Call("", gap + idle, in_mpi, header["opened_s"] + began)
         at, idle = at + 4 + n, 0.0
         if name.startswith(("Wait", "Test")):
             call.code, call.over = "wait", [made[one] for one in known if one in made]
@@ -124,7 +130,7 @@ def _calls(body: bytes, said: Mapping[str, Any], groups: Sequence[int]) -> Itera
                 yield call
                 call = Call("", 0.0, 0.0, call.began)
         elif not known or known[0] < 0 or name.endswith("_init"):
-            idle = call.gap + inside
+            idle = call.gap + in_mpi
             if known and known[0] >= 0:
                 made[number] = _named(call, name.removesuffix("_init"), known, groups)
         else:
@@ -134,7 +140,7 @@ def _calls(body: bytes, said: Mapping[str, Any], groups: Sequence[int]) -> Itera
 
 
 def _named(call: Call, name: str, known: Sequence[int], groups: Sequence[int]) -> Call:
-    """Return `call` with what its record says: group, peer or root, tag, bytes."""
+    """Return `call` with what its record `known` holds: group, peer or root, tag, bytes."""
     call.group, call.starts = groups[known[0]], name.startswith("I")
     if code := _AS.get(name[1:].capitalize() if call.starts else name):
         call.code, call.size, call.peer, call.counts = code, known[1], known[2], known[3:]
@@ -239,12 +245,13 @@ def select(traced: Traced, loop: Loop) -> list[list[Call]]:
             spans = [(mine[at] + 1, mine[at + some] + 1) for mine in marks]
         else:
             spans = [(a, a + (b - a) * MOST_EVENTS // total) for a, b in spans]
-    inside = [calls[first:last] for calls, (first, last) in zip(traced.ranks, spans, strict=True)]
-    _keep(traced, inside)
-    return inside
+    selected = [calls[first:last] for calls, (first, last) in zip(traced.ranks, spans, strict=True)]
+    _keep(traced, selected)
+    return selected
 
 
 def _span(calls: Sequence[Call], loop: Loop) -> tuple[int, int]:
+    """Return the half-open range of a rank's calls that are in the loop."""
     if not loop.code:
         return 0, len(calls)
     places = [i for i, one in enumerate(calls) if one.code == loop.code]
@@ -254,11 +261,11 @@ def _span(calls: Sequence[Call], loop: Loop) -> tuple[int, int]:
     return places[loop.first - 1] + 1, places[last - 1] + 1
 
 
-def _keep(traced: Traced, inside: Sequence[Sequence[Call]]) -> None:
-    """Mark what is whole of the calls `inside` the span of each rank."""
-    for one in (half for calls in inside for call in calls for half in (call, call.back) if half):
+def _keep(traced: Traced, selected: Sequence[Sequence[Call]]) -> None:
+    """Mark what is whole of the `selected` calls of each rank."""
+    for one in (half for calls in selected for call in calls for half in (call, call.back) if half):
         one.kept = True
-    halves = [half for calls in inside for call in calls for half in (call, call.back) if half]
+    halves = [half for calls in selected for call in calls for half in (call, call.back) if half]
     cut = [
         one for one in halves if one.code in _MESSAGES and not (one.partner and one.partner.kept)
     ]
@@ -273,8 +280,8 @@ def _keep(traced: Traced, inside: Sequence[Sequence[Call]]) -> None:
         one.kept = False
 
 
-def timing(traced: Traced, inside: Sequence[Sequence[Call]]) -> dict[str, Any]:
-    """Return what the calls `inside` a loop say of it, for people.
+def timing(traced: Traced, selected: Sequence[Sequence[Call]]) -> dict[str, Any]:
+    """Return figures of the `selected` calls of a loop, for people.
 
     `seconds` of the slowest rank by the clock, those that the longest one had `counted` as its own,
     and the mean `computing` outside MPI; of the time in MPI the share `late` that waits for ranks
@@ -285,9 +292,9 @@ def timing(traced: Traced, inside: Sequence[Sequence[Call]]) -> dict[str, Any]:
     late = in_mpi = 0.0
     early = messages = off_node = 0
     sizes: dict[str, dict[str, int]] = {}
-    for rank, calls in enumerate(inside):
+    for rank, calls in enumerate(selected):
         for call in calls:
-            in_mpi += call.inside
+            in_mpi += call.in_mpi
             if call.code != "wait":
                 of = sizes.setdefault(call.code, {})
                 bound = str(1 << max(0, call.size - 1).bit_length())
@@ -301,12 +308,12 @@ def timing(traced: Traced, inside: Sequence[Sequence[Call]]) -> dict[str, Any]:
                     off_node += not near
                     early += near and one.partner.began < call.began
                     last = max(last, one.partner.began if near else last)
-            late += min(last - call.began, call.inside)
+            late += min(last - call.began, call.in_mpi)
     late += _late_in_collectives(traced)
     return {
-        "seconds": max(map(_wall_s, inside)),
-        "counted": max(sum(one.gap + one.inside for one in calls) for calls in inside),
-        "computing": sum(one.gap for calls in inside for one in calls) / len(inside),
+        "seconds": max(map(_wall_s, selected)),
+        "counted": max(sum(one.gap + one.in_mpi for one in calls) for calls in selected),
+        "computing": sum(one.gap for calls in selected for one in calls) / len(selected),
         "late": late / in_mpi if in_mpi else 0.0,
         "early": early / messages if messages else 0.0,
         "off_node": off_node / messages if messages else 0.0,
@@ -319,7 +326,7 @@ def _wall_s(calls: Sequence[Call]) -> float:
     if not calls:
         return 0.0
     first, last = calls[0], calls[-1]
-    return last.began + last.inside - first.began + first.gap
+    return last.began + last.in_mpi - first.began + first.gap
 
 
 def _late_in_collectives(traced: Traced) -> float:
@@ -328,18 +335,18 @@ def _late_in_collectives(traced: Traced) -> float:
     for members, together in _collectives(traced):
         if together[0].kept and len({traced.hosts[rank] for rank in members}) == 1:
             last = max(one.began for one in together)
-            late += sum(min(last - one.began, one.inside) for one in together)
+            late += sum(min(last - one.began, one.in_mpi) for one in together)
     return late
 
 
 def _collectives(traced: Traced) -> Iterator[tuple[tuple[int, ...], tuple[Call, ...]]]:
     """Yield the ranks of each collective, and the call of each."""
     for group, members in enumerate(traced.groups):
-        own = (
+        of_ranks = (
             [one for one in traced.ranks[rank] if one.group == group and one.code in _CODES]
             for rank in members
         )
-        for together in zip(*own, strict=False):
+        for together in zip(*of_ranks, strict=False):
             yield members, together
 
 
@@ -358,8 +365,8 @@ def _agree(together: Sequence[Call]) -> None:
             one.size = sum(sizes) // len(sizes)
 
 
-def skeleton(traced: Traced, inside: Sequence[Sequence[Call]]) -> str:
-    """Return the text of a skeleton of the calls that are kept of those `inside` a loop.
+def skeleton(traced: Traced, selected: Sequence[Sequence[Call]]) -> str:
+    """Return the text of a skeleton of the calls that are kept of the `selected` ones.
 
     It computes as long as they do together: also before what is left out, such as messages to
     MPI_PROC_NULL.
@@ -367,15 +374,15 @@ def skeleton(traced: Traced, inside: Sequence[Sequence[Call]]) -> str:
     lines = [f"paribus-calls 1 {len(traced.ranks)} {len(traced.groups)}"]
     lines += [f"{len(one)} {' '.join(map(str, one))}" for one in traced.groups]
     tags: dict[tuple[int, int], int] = {}
-    for calls in inside:
+    for calls in selected:
         rows: dict[str, int] = {}
         events: list[str] = []
         gap = 0.0
-        free = _Slots()
+        slots = _Slots()
         for call in calls:
             gap += call.gap
             kept = call.kept or (call.back and call.back.kept)
-            row = _row(call, tags, free) if kept else ""
+            row = _row(call, tags, slots) if kept else ""
             if row:
                 ns = max(0, round(1e9 * gap))
                 step = 10 ** max(0, len(str(ns)) - 2)
@@ -383,8 +390,8 @@ def skeleton(traced: Traced, inside: Sequence[Sequence[Call]]) -> str:
                 events.append(f"{rows.setdefault(row, len(rows))} {ns}")
                 gap -= 1e-9 * ns
         rest = max(0, round(1e9 * gap))
-        if free.taken or rest:  # a wait for nothing still computes before
-            row = " ".join(map(str, ("wait", len(free.taken), *sorted(free.taken))))
+        if slots.taken or rest:  # a wait for nothing still computes before
+            row = " ".join(map(str, ("wait", len(slots.taken), *sorted(slots.taken))))
             events.append(f"{rows.setdefault(row, len(rows))} {rest}")
         lines += [f"{len(rows)} {len(events)}", *rows, *events]
     return "\n".join(lines) + "\n"
@@ -402,13 +409,15 @@ class _Slots:
         self.taken: set[int] = set()
 
     def take(self, call: Call) -> int:
+        """Return the place of a call's request from now on, -1 for one that makes none."""
         if not call.starts:
             return -1
         call.slot = next(i for i in range(len(self.taken) + 1) if i not in self.taken)
         self.taken.add(call.slot)
         return call.slot
 
-    def give(self, calls: Iterable[Call]) -> list[int]:
+    def free(self, calls: Iterable[Call]) -> list[int]:
+        """Free the places of these calls' requests and return them, sorted."""
         found = sorted({one.slot for one in calls if one.slot >= 0})
         for one in calls:
             one.slot = -1
@@ -419,8 +428,8 @@ class _Slots:
 def _row(call: Call, tags: dict[tuple[int, int], int], slots: _Slots) -> str:
     """Return the line of a call, "" for a wait for nothing."""
     if call.code == "wait":
-        own = slots.give(call.over)
-        return f"wait {len(own)} {' '.join(map(str, own))}" if own else ""
+        freed = slots.free(call.over)
+        return f"wait {len(freed)} {' '.join(map(str, freed))}" if freed else ""
     if call.code in _CODES:
         sizes = " ".join(map(str, call.counts or (call.size,)))
         return f"{call.code} {call.group} {max(call.peer, 0)} {slots.take(call)} {sizes}"

@@ -1,6 +1,7 @@
 """A user's own command, run once with the profiler in each rank: where its time goes.
 
-native/profile is the profiler. Each of its ranks writes a record; here they become a profile.
+native/profile is the profiler. Each rank writes a record; here they become a `Taken`, the profile
+with what else is known. `paribus profile -- mpirun -n 4 ./solver` shows it and writes it as TOML.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ LIMIT_S = 30 * 86400.0
 """Seconds that the command may take: a user ends it earlier, as without the profiler."""
 
 TWO_SIDED = NormalDist().inv_cdf(0.975)
+"""Standard errors within which a figure lies with 95 %."""
 
 TRACES = "calls"
 """What the names of files with the order of calls begin with."""
@@ -87,7 +89,7 @@ def take_middle(
     """Return the middle one, by how long it computes in its loop, of `runs` profiles of `argv`.
 
     Its `spread` is the longest such time over the shortest, less 1: replays differ in nothing else.
-    Output of the last one is kept.
+    `logs` are the files for output and errors, which keep those of the last run. Raises as `take`.
     """
     every = [take(argv, name, mpi, logs[0], logs[1], loop) for _ in range(runs)]
     if any(one.profile.skeleton is None for one in every):
@@ -96,8 +98,8 @@ def take_middle(
     least = every[0].computing
     apart = every[-1].computing / least - 1 if least else 0.0
     middle = every[len(every) // 2]
-    own = cast(Skeleton, middle.profile.skeleton)
-    kept = replace(own, spread=round(min(max(apart, own.spread), 1.0), 4))
+    found = cast(Skeleton, middle.profile.skeleton)
+    kept = replace(found, spread=round(min(max(apart, found.spread), 1.0), 4))
     return replace(middle, profile=replace(middle.profile, skeleton=kept))
 
 
@@ -129,10 +131,10 @@ def take(
             )
         # The profiler itself ends a program of another MPI: records say it better.
         if done.exit_code and not any(folder.glob("other.*")):
-            said = [one.read_text(errors="replace")[-2000:] for one in (out, err)]
+            texts = [one.read_text(errors="replace")[-2000:] for one in (out, err)]
             cut = [path.stem for path in sorted(folder.iterdir()) if not path.stat().st_size]
             how = f"rank {cut[0]} ended without MPI_Finalize" if cut else "the command failed"
-            cause = f"{how}: {first_errors(Captured(done.exit_code, *said))}"
+            cause = f"{how}: {first_errors(Captured(done.exit_code, *texts))}"
             fix = f"its output is in {out} and {err}"
             raise LaunchError(cause, place=argv[0], fix=fix)
         records = read_records(folder, command)
@@ -152,32 +154,35 @@ def with_skeleton(taken: Taken, traced: Traced, loop: Loop) -> Taken:
         return taken
     match(traced)
     try:
-        inside = select(traced, loop)
+        selected = select(traced, loop)
     except ValueError as error:
         fix = "name a collective that all ranks make: --loop MPI_Allreduce:2-100"
         raise UserError(str(error), place=f"--loop {loop}", fix=fix) from None
-    known = timing(traced, inside)
+    known = timing(traced, selected)
     seconds = known.pop("seconds")
     computing = known.pop("computing")
     share = computing / known.pop("counted")
-    text = skeleton(traced, inside)
-    whole = not traced.full and sum(map(len, inside)) == sum(map(len, traced.ranks))
+    text = skeleton(traced, selected)
+    whole = not traced.full and sum(map(len, selected)) == sum(map(len, traced.ranks))
     # Beside others it computed slower, if not with less of its core: they use caches and memory.
     apart = 1 - taken.cpu if taken.cpu < FEW_CPUS else 0.0
     share, apart = round(min(share, 1.0), 4), round(apart, 4)
     found = Skeleton(compressed(text), round(seconds, 6), share, apart)
-    said = {
+    beside = {
         "loop": str(loop),
-        "events": sum(map(len, inside)),
+        "events": sum(map(len, selected)),
         "whole": whole,
         **{key: round(one, 6) if isinstance(one, float) else one for key, one in known.items()},
     }
     profile = replace(taken.profile, skeleton=found)
-    return replace(taken, profile=profile, skeleton=said, computing=computing)
+    return replace(taken, profile=profile, skeleton=beside, computing=computing)
 
 
 def installation(launcher: str, wanted: str | None) -> Mpi:
-    """Return the MPI that `wanted` names, else the one beside the launcher, else the first."""
+    """Return the MPI that `wanted` names, else the one beside the launcher, else the first.
+
+    Raises UserError where there is none.
+    """
     if wanted is not None:
         return find_mpi(wanted, HERE)
     found = HERE.find_program(launcher)
@@ -230,7 +235,11 @@ def read_records(folder: Path, command: str) -> list[dict[str, Any]]:
 
 
 def summed(records: Sequence[Mapping[str, Any]], name: str, command: str) -> Taken:
-    """Return the profile of all ranks: the shares of their time, counted for each thread in MPI."""
+    """Return the profile of all ranks: the shares of their time, counted for each thread in MPI.
+
+    A record has, for each MPI call: its name and part, how often, seconds, bytes, how many of the
+    calls were timed, and the variance of the seconds because the others were not.
+    """
     spent: list[dict[str, float]] = []
     calls: dict[str, dict[str, float]] = {}
     timed, variance = 0, 0.0

@@ -109,7 +109,10 @@ def positive(text: str) -> int:
 
 
 def program_of(argv: list[str]) -> str:
-    """Return the name of the program that a launcher starts, as far as words can show: its own."""
+    """Return the name of the program that a launcher starts: of the first argument that is one.
+
+    Without such an argument it is the name of the launcher itself.
+    """
     from paribus.border import find_program
 
     for word in argv[1:]:
@@ -119,6 +122,7 @@ def program_of(argv: list[str]) -> str:
 
 
 def _beside(taken: Taken) -> dict[str, Any]:
+    """Return what a profile's file has beside the profile itself."""
     from paribus.lenses.profiles.study import BESIDE
 
     return {key: getattr(taken, key) for key in BESIDE}

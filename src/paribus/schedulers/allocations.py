@@ -1,7 +1,8 @@
-"""Allocations: the nodes that schedulers lend the arms of a study, all of them at the same time.
+"""Allocations: the nodes that a scheduler lends the arms of a study, all of them at the same time.
 
-A job's name is made of the study directory and the arm, before it is submitted: what a killed
-Paribus left in the queue is found again by it.
+For each request of the arms a job is submitted that sleeps and so holds its nodes; when all run,
+their nodes are the hosts of the arms. A job's name, "paribus-KEY-1-ARM", follows from the study
+directory and the arm, so that jobs which a killed Paribus left in the queue are found by it.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ PAUSE_S = 1.0
 
 
 class LentStation(HostStation):
-    """As HostStation, of hosts that are there as long as `lease` runs.
+    """A HostStation of hosts that are lent as long as `lease` runs.
 
-    `tied`: what runs there ends with the lease. Otherwise the lease is looked at after each launch:
-    the hosts may be somebody else's by then.
+    `tied`: what runs there ends with the lease. Otherwise the lease is checked after each launch,
+    since the hosts may be another job's by then.
     """
 
     def __init__(
@@ -59,9 +60,9 @@ class LentStation(HostStation):
         self._tied = tied
 
     def _clear(self, node: int, nonce: str) -> str:
-        """As HostStation does it, and once more when the scheduler answers.
+        """As HostStation does it; without an answer once more when the scheduler answers.
 
-        The way to its hosts may lead through it.
+        Hosts that are reached through the scheduler, as by srun, answer only then.
         """
         boot = super()._clear(node, nonce)
         if boot or self._ended():  # this waits until the scheduler answers
@@ -90,16 +91,16 @@ class LentStation(HostStation):
 
 
 POLL_S = (2.0, 30.0)
-"""Seconds between two questions to the scheduler: at first, and when it has taken long."""
+"""Seconds between two questions to the scheduler: the least, and the most after a long wait."""
 
 BUSY = 10.0
-"""How many times as long as its answer took a scheduler is left alone: a long queue is slow."""
+"""The pause after an answer is at least so many times as long as the answer took."""
 
 SUBMIT_S = 120.0
 """Seconds that a busy scheduler may take to answer."""
 
 LATE_S = 60.0
-"""Seconds for which a scheduler may not answer, as while its controller is started again."""
+"""Seconds for which a scheduler may fail to answer, such as while its controller restarts."""
 
 MOST_QUEUES = 8
 """Queues of a site that an error names."""
@@ -109,17 +110,20 @@ TOO_LATE = 124
 
 
 class Allocations:
-    """The allocations of `asked`, by the name of the arm that asks first. A context manager.
+    """The allocations of `asked`, requests by the name of the first arm that has each.
 
-    All are of one scheduler. Within the context `hosts` has the nodes of each (pods by their
-    addresses), whose `shell` is () where ssh leads to them, all jobs run, and `ends_at` is when the
-    first ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself
-    is in, its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if
-    there are any, and others than the sets that an arm `had`, or else than the last of these, where
-    the scheduler has some. `notify` hears of what is waited for.
+    A context manager, in which all jobs run. All requests are to one scheduler. `key`: the part of
+    the jobs' names that is this study's; `place`: what errors name. `inside`: the job that Paribus
+    itself runs in, "" for none; its nodes are used, and nothing is submitted. `nodes`: names of
+    nodes to ask for. `had`: sets of nodes that an arm had before; others are asked for where the
+    scheduler has some, or at least others than the last set. `notify` is called with lines on what
+    is waited for.
 
-    Raises UserError for a request that the scheduler rejects or never runs, with its own
-    words and the study's key, and while another Paribus has jobs of this `key`.
+    Set within the context: `hosts`, those of each request (pods by their addresses), whose `shell`
+    is () where ssh leads to them; `ends_at`, when the first job ends (seconds since the epoch).
+
+    Raises UserError for a request that the scheduler rejects or never runs, with its own words and
+    the study's key, and while another Paribus has jobs of this `key`.
     """
 
     def __init__(
@@ -140,7 +144,7 @@ class Allocations:
         self._nodes: dict[Scheduler, tuple[str, ...]] = {}
         self.ends_at = 0.0
         self._jobs: dict[str, str] = {}  # the arm that asked for each job
-        self._begun: list[str] = []
+        self._begun: list[str] = []  # arms whose jobs may be in the queue
         self._ends: dict[str, float] = {}
         self._locked: IO[bytes] | None = None
         self._counts = False
@@ -173,13 +177,14 @@ class Allocations:
 
     def __exit__(self, *_: object) -> None:
         if self._locked:
-            # By name: an interruption may come before the number is known.
+            # By name: an interrupt may come before the number is known.
             for arm in self._begun:
                 self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
 
     def _obtain(self) -> None:
+        """Submit a job for each request, and wait until all run."""
         for arm, request in self.asked.items() if not self.inside else ():
             self._submit(arm, request)
             job = f"submitted job {self.job(request)} for arm {arm}"
@@ -187,9 +192,9 @@ class Allocations:
         self._wait()
 
     def prolonged_s(self) -> float:
-        """Return by how many seconds later a job ends than when this was asked, or it began.
+        """Return by how many seconds the end of a job has moved since it began, or the last call.
 
-        So it is after a suspension, whose time a job is given back. Sets `ends_at` to what holds.
+        It moves after a suspension, whose time a job is given back. Updates `ends_at`.
         """
         known = self._look()
         running = [job for job in known.values() if job.phase is Phase.RUNS]
@@ -200,16 +205,16 @@ class Allocations:
         return max(moved, default=0.0)
 
     def counters(self) -> Counters:
-        """Return the joules of each node that the scheduler has counted, {} where it does not."""
+        """Return the joules that the scheduler has counted, by node; {} where it counts none."""
         answer = _ask(slurm_energy.ask([*self._jobs])) if self._counts else None
         return slurm_energy.read(answer.stdout) if answer and not answer.exit_code else {}
 
     def job(self, asked: Scheduler) -> str:
-        """Return the number of the job that `asked` became."""
+        """Return the number of the job for the request `asked`."""
         return next(ident for ident, arm in self._jobs.items() if self.asked[arm] == asked)
 
     def nodes_of(self, asked: Scheduler) -> tuple[str, ...]:
-        """Return the nodes that `asked` got, by the scheduler's names."""
+        """Return the nodes of the request `asked`, by the scheduler's names."""
         return self._nodes[asked]
 
     def ended(self) -> AllocationError | None:
@@ -218,18 +223,18 @@ class Allocations:
         for ident, arm in self._jobs.items():
             job = known.get(ident)
             if job is None or job.phase is not Phase.RUNS:
-                said = str(job) if job else "it is no longer in the queue"
+                state = str(job) if job else "it is no longer in the queue"
                 waits = job is not None and job.phase is Phase.WAITS
                 how = "does not run now" if waits else "has ended"
                 return AllocationError(
-                    f"the allocation of arm {arm}, job {ident}, {how} ({said})",
+                    f"the allocation of arm {arm}, job {ident}, {how} ({state})",
                     place=self._at(arm),
                     fix="continue with --resume in another allocation: every stored launch is kept",
                 )
         return None
 
     def _lock(self) -> None:
-        """Keep other sittings of this study from taking its jobs for leftovers."""
+        """Take the lock that keeps other sittings of this study from cancelling its jobs."""
         path = HERE.cache() / "jobs" / self.key
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -246,18 +251,18 @@ class Allocations:
         self._locked = file
 
     def _check_rights(self) -> None:
-        """Raise UserError where this user may not ask for anything."""
+        """Raise UserError where this user may not submit anything."""
         argv, title = self.dialect.check(), self.dialect.TITLE
         if not argv or not (answer := _ask(argv)).exit_code:
             return
-        arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
-        if self.dialect.unreachable(said):
+        arm, message = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
+        if self.dialect.unreachable(message):
             fix = f"see that `{' '.join(self.dialect.OFFER[:3])}` works here"
-            raise UserError(f"{title} does not answer: {said}", place=self._at(arm), fix=fix)
-        raise self._rejected(arm, f"{title} says: {said}", said)
+            raise UserError(f"{title} does not answer: {message}", place=self._at(arm), fix=fix)
+        raise self._rejected(arm, f"{title} says: {message}", message)
 
     def _clear(self) -> None:
-        """Cancel what a sitting of the same study, which was killed, has left in the queue."""
+        """Cancel the jobs that a killed sitting of this study has left in the queue."""
         names = {self._name(arm) for arm in self.asked}
         left = [job for job in self._look(all_jobs=True).values() if job.name in names]
         if left:
@@ -267,19 +272,20 @@ class Allocations:
             self._cancel(job.name)
 
     def _cancel(self, name: str) -> None:
-        """Cancel the jobs of this name, by the time that the scheduler answers."""
+        """Cancel the jobs of this name; try for LATE_S where the scheduler does not answer."""
         deadline = time.monotonic() + LATE_S
         while True:
             answer = _ask(self.dialect.cancel(name))
             if answer.exit_code != TOO_LATE and not self.dialect.unreachable(answer.stderr):
                 return
             if time.monotonic() > deadline:
-                said = " ".join(answer.stderr.split())[:300]
-                self.notify(f"the scheduler does not cancel job {name}; do it yourself: {said}")
+                message = " ".join(answer.stderr.split())[:300]
+                self.notify(f"the scheduler does not cancel job {name}; do it yourself: {message}")
                 return
             time.sleep(POLL_S[0])
 
     def _submit(self, arm: str, request: Scheduler) -> None:
+        """Submit the job for `arm`, on other nodes than it `had` where the scheduler takes that."""
         named = (self.dialect.named(self.nodes),) if self.nodes else ()
         self._begun.append(arm)
         had = self._had.get(arm, ())
@@ -291,8 +297,8 @@ class Allocations:
             except AllocationError:
                 raise
             except UserError:
-                said = f"{self.dialect.TITLE} gives arm {arm} no nodes beside {','.join(some)}"
-                self.notify(f"{said}: asking for others")
+                message = f"{self.dialect.TITLE} gives arm {arm} no nodes beside {','.join(some)}"
+                self.notify(f"{message}: asking for others")
             else:
                 return
         self._ask_for(arm, replace(request, options=(*request.options, *named)))
@@ -304,18 +310,19 @@ class Allocations:
         while True:
             answer = _ask(self.dialect.SUBMIT, script)
             ident = self.dialect.read_submitted(answer.stdout)
-            said = " ".join((answer.stderr or answer.stdout).split())[:500] or "it said nothing"
+            message = " ".join((answer.stderr or answer.stdout).split())[:500] or "it said nothing"
             if ident:
                 break
-            refused = answer.exit_code not in (0, TOO_LATE) and not self.dialect.unreachable(said)
+            refused = answer.exit_code not in (0, TOO_LATE)
+            refused = refused and not self.dialect.unreachable(message)
             if not refused:
-                # It may have taken the job, and not have come to say so.
+                # The job may have been submitted although no answer came.
                 time.sleep(POLL_S[0])
                 if ident := self._found(arm):
                     break
             if refused or time.monotonic() > deadline:
-                cause = f"{self.dialect.TITLE} refused the job: {said}"
-                raise self._rejected(arm, cause, said)
+                cause = f"{self.dialect.TITLE} refused the job: {message}"
+                raise self._rejected(arm, cause, message)
         self._jobs[ident] = arm
 
     def _found(self, arm: str) -> str:
@@ -324,7 +331,7 @@ class Allocations:
         return next((job.ident for job in jobs if job.name == self._name(arm)), "")
 
     def _take_this_job(self) -> None:
-        """Take the nodes of the job that Paribus was started in."""
+        """Use the job that Paribus was started in; raises UserError if the arms need several."""
         first = next(iter(self.asked))
         if len(set(self.asked.values())) > 1:
             raise UserError(
@@ -335,7 +342,7 @@ class Allocations:
         self._jobs[self.inside] = first
 
     def _wait(self) -> None:
-        """Wait until all jobs run, and set what is known of them then."""
+        """Wait until all jobs run, then set `hosts`, their nodes and `ends_at`."""
         begin = time.monotonic()
         reported: dict[str, str] = {}
         while True:
@@ -344,10 +351,10 @@ class Allocations:
             took = time.monotonic() - asked
             for ident, arm in self._jobs.items():
                 self._check(arm, ident, known.get(ident))
-            said = {ident: str(known[ident]) for ident in self._jobs}
-            if said != reported:
-                self._say(known, reported)
-                reported = said
+            states = {ident: str(known[ident]) for ident in self._jobs}
+            if states != reported:
+                self._report(known, reported)
+                reported = states
             if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
                 break
             time.sleep(pause_s(time.monotonic() - begin, took))
@@ -375,28 +382,30 @@ class Allocations:
         self._ends = {job.ident: job.ends_at for job in by_request.values()}
         self.ends_at = min(self._ends.values())
 
-    def _say(self, known: Mapping[str, Job], reported: Mapping[str, str]) -> None:
-        """Say what is new of the jobs, and at the end what is waited for."""
+    def _report(self, known: Mapping[str, Job], reported: Mapping[str, str]) -> None:
+        """Notify of jobs whose state has changed, and last of those that wait."""
         waits = [ident for ident in self._jobs if known[ident].phase is Phase.WAITS]
         new = [one for one in self._jobs if reported.get(one) != str(known[one])]
         for ident in [*(one for one in new if one not in waits), *waits]:
             self.notify(f"job {ident} for arm {self._jobs[ident]}: {known[ident]}")
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
+        """Raise UserError for a job that has ended, or that the scheduler will never start."""
         if job is None or job.phase is Phase.ENDED:
-            said = str(job) if job else "it is not in the queue"
+            state = str(job) if job else "it is not in the queue"
             raise AllocationError(
-                f"job {ident} for arm {arm} did not start ({said})",
+                f"job {ident} for arm {arm} did not start ({state})",
                 place=self._at(arm),
                 fix="see the scheduler's messages, then continue with --resume",
             )
         if job.never:
-            said, title = job.reason or str(job), self.dialect.TITLE
-            cause = f"{title} will not start the job as it was asked for: {said}"
-            raise self._rejected(arm, cause, said)
+            message, title = job.reason or str(job), self.dialect.TITLE
+            cause = f"{title} will not start the job as it was asked for: {message}"
+            raise self._rejected(arm, cause, message)
 
-    def _rejected(self, arm: str, cause: str, said: str) -> UserError:
-        key = key_of(self.dialect, said)
+    def _rejected(self, arm: str, cause: str, message: str) -> UserError:
+        """Return the error for a rejection, with the key that it is about and what is offered."""
+        key = key_of(self.dialect, message)
         place = f"{self._at(arm)}.{key}" if key else self._at(arm)
         value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
         shown = f" = {value!r}" if value else ""
@@ -406,7 +415,7 @@ class Allocations:
         return UserError(cause, place=place + shown, fix=fix)
 
     def _offered(self, partition: str) -> list[str]:
-        """Return what the queue `partition` offers, or all queues; [] if that is not known."""
+        """Return lines on the queue `partition`, or on all; [] if that is not known."""
         answer = _ask(self.dialect.OFFER)
         try:
             queues = self.dialect.read_offer(answer.stdout) if not answer.exit_code else []
@@ -415,13 +424,13 @@ class Allocations:
         return [one for one in queues if one.startswith(f"{partition}:")] or queues[:MOST_QUEUES]
 
     def _look(self, *, all_jobs: bool = False) -> dict[str, Job]:
-        """Return the jobs as the scheduler lists them; waits for a controller that starts again.
+        """Return the jobs as the scheduler lists them, by number; waits for LATE_S if it must.
 
-        One that is missing is looked for twice: an answer may be late, or a part of one.
+        A job that is missing is looked for twice: an answer may be late, or incomplete.
         """
         wanted = [] if all_jobs else [*self._jobs]
         deadline = time.monotonic() + LATE_S
-        seen_missing = said = False
+        seen_missing = notified = False
         while True:
             answer = _ask(self.dialect.queue(wanted))
             try:
@@ -431,9 +440,9 @@ class Allocations:
                 if time.monotonic() > deadline:
                     fix = "repeat the command when it answers; add --resume if launches are stored"
                     raise AllocationError(cause, place=self.dialect.TITLE, fix=fix) from None
-                if not said:
+                if not notified:
                     self.notify(f"{cause}; waiting for up to {LATE_S:g} s")
-                said = True
+                notified = True
             else:
                 if seen_missing or found.keys() >= set(wanted):
                     return found
@@ -441,7 +450,7 @@ class Allocations:
             time.sleep(POLL_S[0])
 
     def _read(self, answer: Captured) -> dict[str, Job]:
-        """Return the jobs of an answer; raises ValueError for one that is none, or not whole."""
+        """Return the jobs in an answer; raises ValueError for an error, and for half an answer."""
         gone = self.dialect.gone(answer.stderr)
         if answer.exit_code and not gone:
             raise ValueError(answer.stderr or f"exit code {answer.exit_code}")
@@ -452,7 +461,7 @@ class Allocations:
         return self.dialect.read_queue(answer.stdout)
 
     def _name(self, arm: str) -> str:
-        """Return the name of the job for `arm`: one word, which no other arm has."""
+        """Return the name of the job for `arm`, one word that no other arm has."""
         number = [*self.asked].index(arm) + 1
         whole = f"paribus-{self.key}-{number}-{re.sub('[^A-Za-z0-9._+-]', '_', arm)}"
         return whole if len(whole) <= self.dialect.MOST_NAME else f"p{self.key}-{number}"
@@ -462,7 +471,10 @@ class Allocations:
 
 
 def pause_s(waited_s: float, took_s: float) -> float:
-    """Return for how long a scheduler is left alone whose last answer took so long."""
+    """Return the pause before the next question to a scheduler, in seconds.
+
+    `waited_s`: how long the job has been waited for; `took_s`: how long the last answer took.
+    """
     least, most = POLL_S
     return min(most, max(least, waited_s / 10, BUSY * took_s))
 

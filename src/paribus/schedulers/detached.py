@@ -1,4 +1,4 @@
-"""A study that goes on as a job of its own, which asks for the nodes of its arms like any other."""
+"""`--detach`: a study that runs as a Slurm job of its own, which submits the jobs of its arms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SLURM = Slurm()
 
 
 def check(study: Study) -> None:
-    """Raise UserError where `study` cannot go on as a job: no scheduler, or none here."""
+    """Raise UserError where `study` cannot run as a job: it asks for no Slurm, or it is missing."""
     asked = [arm.hosts.scheduler for arm in study.arms if arm.hosts and arm.hosts.scheduler]
     if not asked or asked[0].name != "slurm":
         has = (
@@ -38,10 +38,10 @@ def check(study: Study) -> None:
 
 
 def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
-    """Return the number of the job that runs `argv` here, for the study in `directory`.
+    """Submit the job that runs `argv` for the study in `directory`; return its number.
 
-    What it prints goes into DIRECTORY.log. Raises UserError while there is such a job, and for one
-    that Slurm does not take.
+    Its output goes into DIRECTORY.log. Raises UserError while there is such a job, and for one that
+    Slurm refuses.
     """
     name = _name(directory)
     listed = capture(_SLURM.queue(), timeout_s=ANSWER_S)
@@ -57,9 +57,9 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
     answer = capture(_SLURM.SUBMIT, timeout_s=ANSWER_S, stdin=text)
     ident = _SLURM.read_submitted(answer.stdout)
     if not ident:
-        said = " ".join((answer.stderr or answer.stdout).split())[:500]
+        reason = " ".join((answer.stderr or answer.stdout).split())[:500]
         raise UserError(
-            f"Slurm refused the job of the study: {said}",
+            f"Slurm refused the job of the study: {reason}",
             place="--detach",
             fix="name where it may run: --detach-option=--partition=NAME; `sinfo` lists partitions",
         )
@@ -67,7 +67,7 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
 
 
 def script(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
-    """Return the script of the job that runs `argv`, for the study in `directory`."""
+    """Return the script of the job that runs `argv` for the study in `directory`."""
     log = directory.absolute().with_name(f"{directory.name}.log")
     return study_script(_name(directory), log, [*argv], DETACHED, options)
 
@@ -77,7 +77,7 @@ def _name(directory: Path) -> str:
 
 
 def is_gone(ident: str) -> bool:
-    """Return whether Slurm, asked here, no longer has the job; False where it cannot be asked."""
+    """Return whether Slurm no longer lists the job; False where it cannot be asked."""
     try:
         listed = capture(_SLURM.queue(), timeout_s=ANSWER_S)
         return listed.exit_code == 0 and ident not in _SLURM.read_queue(listed.stdout)

@@ -15,13 +15,13 @@ from paribus.core import Scheduler, count, expand
 from paribus.schedulers.dialect import Dialect, Job, Phase, script_of
 
 _DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-"""Of RFC 19's F58, in which flux prints a job's number."""
+"""The digits of F58 (RFC 19), base 58, in which flux prints the number of a job: ƒ3K9cZ."""
 
 
 class Flux(Dialect):
     """Flux; see Dialect.
 
-    Inside a job no job is known: commands there ask that job's own instance.
+    Paribus cannot use the job that it is in: commands there ask the job's own instance of Flux.
     """
 
     TITLE = "Flux"
@@ -61,16 +61,16 @@ class Flux(Dialect):
 
     def read_submitted(self, printed: str) -> str:
         """Return the job that `SUBMIT` printed, as a decimal number, "" for none."""
-        number, said = 0, super().read_submitted(printed)
-        for digit in said:
+        number, digits = 0, super().read_submitted(printed)
+        for digit in digits:
             number = number * 58 + _DIGITS.index(digit)
-        return str(number) if said else ""
+        return str(number) if digits else ""
 
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
         return ["flux", "jobs", "--json", *idents]
 
     def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
-        """As Dialect.read_queue; one job that is asked for is an object, several a list in one."""
+        """As Dialect.read_queue; flux prints one job as an object, several as a list in one."""
         if not printed.strip():
             raise ValueError("flux jobs printed nothing")
         try:
@@ -99,6 +99,7 @@ class Flux(Dialect):
 
 
 def _job(row: Mapping[str, Any]) -> Job:
+    """Return a job from its row; raises ValueError for another thing."""
     try:
         ident, name, state = str(int(row["id"])), str(row["name"]), str(row["state"])
         if state == "RUN":
@@ -107,7 +108,7 @@ def _job(row: Mapping[str, Any]) -> Job:
         ended = state in ("CLEANUP", "INACTIVE")
         # An urgency of 0 holds a job until somebody raises it.
         held = not ended and row.get("urgency") == 0
-        said = str(row.get("result") or "") if ended else "held (urgency 0)" * held
+        reason = str(row.get("result") or "") if ended else "held (urgency 0)" * held
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"a job of flux jobs without what it must have: {error!r}") from None
-    return Job(ident, name, Phase.ENDED if ended else Phase.WAITS, state, said, never=held)
+    return Job(ident, name, Phase.ENDED if ended else Phase.WAITS, state, reason, never=held)

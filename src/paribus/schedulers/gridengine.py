@@ -1,8 +1,8 @@
 """Grid Engine: an allocation is a job of a parallel environment; ssh leads to its nodes.
 
-Son of Grid Engine 8.1.9 was tried. Whole nodes are what the site's parallel environment gives: one
-whose allocation_rule is the number of slots of a node. `qrsh -inherit` enters them too, but more
-than 64 KiB on its standard input do not always arrive: an agent, and sources, are sent that way.
+Son of Grid Engine 8.1.9 was tried. For whole nodes the site needs a parallel environment whose
+allocation_rule is the number of slots of a node. `qrsh -inherit` would lead to them as well, but it
+sometimes loses standard input beyond 64 KiB, and scripts and sources are sent that way.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class GridEngine(Dialect):
         return f"-l hostname={'|'.join(nodes)}"
 
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
-        """As Dialect.queue: all of this user's, a row for each slot."""
+        """As Dialect.queue: all jobs of this user, with a row for each slot."""
         return ["qstat", "-xml", "-r", "-g", "t", "-u", user_name()]
 
     def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
@@ -108,7 +108,7 @@ class GridEngine(Dialect):
 
 
 def _job(row: Element, ident: str, nodes: tuple[str, ...]) -> Job:
-    """Return the job of a row; `nodes` are those of the rows before."""
+    """Return the job of a row; `nodes` are those of its rows before this one."""
     state, name = _text(row, "state"), _text(row, "JB_name")
     phase = phase_of(state)
     if phase is not Phase.RUNS:
@@ -128,7 +128,7 @@ _MEANS = {"qw": "waiting", "hqw": "held", "Eqw": "in error", "t": "being started
 
 
 def phase_of(state: str) -> Phase:
-    """Return what a state means, of the letters of qstat(1): "d" is being deleted."""
+    """Return the phase of a state in the letters of qstat(1): "r" runs, "d" is being deleted."""
     if set(state) & set("dz"):
         return Phase.ENDED
     return Phase.RUNS if "r" in state and set(state) <= set("rRh") else Phase.WAITS

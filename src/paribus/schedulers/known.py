@@ -27,7 +27,7 @@ DIALECTS: Mapping[str, Dialect] = {
 
 
 def present() -> list[Dialect]:
-    """Return the batch systems that are here; a kubectl that knows of no cluster is none."""
+    """Return the batch systems that the PATH has; kubectl counts only where it has a cluster."""
     cluster = bool({"KUBECONFIG", "KUBERNETES_SERVICE_HOST"} & os.environ.keys())
     with suppress(UserError):
         cluster = cluster or (home() / ".kube/config").exists()
@@ -39,7 +39,7 @@ def present() -> list[Dialect]:
 
 
 def dialect_of(asked: Scheduler) -> Dialect:
-    """Return how what an arm asks for is asked."""
+    """Return the dialect of a request."""
     if asked.name == "kubernetes":
         return Kubernetes(asked.namespace, asked.kind)
     return DIALECTS[asked.name]

@@ -1,6 +1,6 @@
 """Kubernetes: an allocation is an object whose pods sleep, and `kubectl exec` enters them.
 
-All is asked by kubectl, as its user's kubeconfig says: Paribus reads no credentials.
+All requests go through kubectl and its user's kubeconfig: Paribus reads no credentials.
 """
 
 from __future__ import annotations
@@ -20,20 +20,23 @@ KINDS = {
     "JobSet": "jobsets.jobset.x-k8s.io",
     "MPIJob": "mpijobs.kubeflow.org",
 }
-"""What holds pods, and its name where Kubernetes lists it."""
+"""The kinds of object that hold the pods, with the names of their resources."""
 
 _OBJECTS = ("jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/job-name", "job-name")
-"""Labels by which a pod names the object that it belongs to: JobSet's pods have two of them."""
+"""Labels of a pod that name its object; the first that it has counts: a JobSet's pods have two."""
 
 # Conditions after which an object makes no more pods: of batch/v1, of JobSet, of MPIJob.
 _ENDED = {"Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Completed", "Succeeded"}
 
-# What a container waits for in vain: kubernetes/pkg/kubelet/images/types.go, kuberuntime.
+# Reasons of a waiting container that will never start: kubernetes/pkg/kubelet/images/types.go,
+# kuberuntime.
 _IN_VAIN = {
     *("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"),
     *("CreateContainerConfigError", "CreateContainerError", "RunContainerError"),
 }
 
+# 0/3 nodes are available: 2 Insufficient cpu, 1 node(s) were unschedulable. ... preemption: 0/3
+# nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found ...
 _UNSCHEDULABLE = re.compile(
     r"0/\d+ nodes are available: (.*?)\. .*?preemption: 0/\d+ nodes are available: (.*)"
 )
@@ -78,20 +81,22 @@ def _documents(printed: str) -> Iterator[dict[str, Any]]:
 
 
 def _notes(item: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the annotations of an object."""
     return item["metadata"].get("annotations") or {}
 
 
 def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> Job:
+    """Return the job that an object of Kubernetes is, from its pods and the events about them."""
     about, notes = one["metadata"], _notes(one)
     ident, name, wanted = about["name"], notes[manifest.NAME], int(notes[manifest.NODES])
-    own = [pod for pod in pods if _belongs(pod) == ident]
-    state, reason = _end(one, own)
+    its_pods = [pod for pod in pods if _belongs(pod) == ident]
+    state, reason = _end(one, its_pods)
     if state:
         return Job(ident, name, Phase.ENDED, state, reason)
-    running = [_running(pod) for pod in own]
-    if len(own) == wanted and all(running):
+    running = [_running(pod) for pod in its_pods]
+    if len(its_pods) == wanted and all(running):
         # Whichever pod is on which: the same nodes are to be in the same order.
-        own.sort(key=lambda pod: str(pod["spec"]["nodeName"]))
+        its_pods.sort(key=lambda pod: str(pod["spec"]["nodeName"]))
         there = tuple(
             Pod(
                 pod["spec"]["nodeName"],
@@ -99,37 +104,38 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
                 pod["metadata"]["name"],
                 pod["status"]["podIP"],
             )
-            for pod in own
+            for pod in its_pods
         )
-        stamps = (_container(pod)["state"]["running"]["startedAt"] for pod in own)
+        stamps = (_container(pod)["state"]["running"]["startedAt"] for pod in its_pods)
         begun = min(datetime.fromisoformat(stamp).timestamp() for stamp in stamps)
         ends = begun + int(notes[manifest.SECONDS])
         nodes = tuple(pod.node for pod in there)
         return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
-    state, reason, never = _waits(one, own, events, pods)
+    state, reason, never = _waits(one, its_pods, events, pods)
     return Job(ident, name, Phase.WAITS, state, reason, never=never)
 
 
 def _belongs(pod: Mapping[str, Any]) -> str:
+    """Return the name of the object that a pod is of, "" for none."""
     labels = pod["metadata"].get("labels") or {}
     return next((labels[key] for key in _OBJECTS if key in labels), "")
 
 
 def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
-    """Return why an object holds its nodes no more, and the cluster's words; ("", "") if it may."""
+    """Return state and reason of an object that no longer holds its nodes, ("", "") for others."""
     if one["metadata"].get("deletionTimestamp"):
         return "Deleted", ""
     for pod in pods:
         status, name = pod["status"], pod["metadata"]["name"]
         why = [status.get("reason"), status.get("message")]
-        # That it is being deleted or evicted, and by whom, is a condition of its own.
+        # Who deletes or evicts it is in a condition.
         true = [at for at in status.get("conditions") or () if at["status"] == "True"]
         why += [at.get("message") for at in true if at["type"] == "DisruptionTarget"]
-        said = ": ".join(filter(None, why))
+        reason = ": ".join(filter(None, why))
         if pod["metadata"].get("deletionTimestamp"):
-            return f"pod {name} is being deleted", said
+            return f"pod {name} is being deleted", reason
         if status.get("phase") in ("Failed", "Succeeded"):
-            return f"pod {name} {status['phase']}", said
+            return f"pod {name} {status['phase']}", reason
     for at in one.get("status", {}).get("conditions") or ():
         if at["type"] in _ENDED and at["status"] == "True":
             return at["type"], at.get("message", "")
@@ -145,34 +151,34 @@ def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 def _running(pod: Mapping[str, Any]) -> bool:
     """Return whether launches can be started in a pod."""
     status = pod["status"]
-    inside = "running" in (_container(pod).get("state") or {})
-    return bool(status.get("phase") == "Running" and inside and status.get("podIP"))
+    started = "running" in (_container(pod).get("state") or {})
+    return bool(status.get("phase") == "Running" and started and status.get("podIP"))
 
 
 def _waits(
     one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any], every: Sequence[Any]
 ) -> tuple[str, str, bool]:
-    """Return state and reason of an object that waits, and whether it does so in vain.
+    """Return state and reason of an object that waits, and whether it will never start.
 
-    `pods` are its own, among `every` one.
+    `pods`: its own; `every`: those of all objects of this user.
     """
     waits_for_nodes = manifest.AUTOSCALED in _notes(one)
     for pod in pods:
         waiting = (_container(pod).get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _IN_VAIN:
-            said = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
-            return "Pending", said, True
+            message = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+            return "Pending", message, True
     for pod in pods:
         for at in pod["status"].get("conditions") or ():
             if at["type"] == "PodScheduled" and at["status"] == "False":
-                said = at.get("message") or at.get("reason") or ""
-                held = [
+                message = at.get("message") or at.get("reason") or ""
+                waiting_pods = [
                     other for other in every if other["spec"].get("nodeName") and _alike(other, pod)
                 ]
-                never = not waits_for_nodes and _in_vain(said, len(held))
-                have = sum("nodeName" in own["spec"] for own in pods)
+                never = not waits_for_nodes and _in_vain(message, len(waiting_pods))
+                have = sum("nodeName" in other["spec"] for other in pods)
                 partly = f"{have} of {len(pods)} pods have a node: " if have else ""
-                return "Pending", f"{partly}{said}", never
+                return "Pending", f"{partly}{message}", never
     for event in events:
         if event["involvedObject"]["name"].startswith(one["metadata"]["name"]):
             return "Pending", event["message"], "forbidden" in event["message"]
@@ -180,13 +186,13 @@ def _waits(
     return ", ".join(phases) or "no pods yet", "", False
 
 
-def _in_vain(said: str, taken: int) -> bool:
-    """Return whether no node can ever take a pod, of which the scheduler says `said`.
+def _in_vain(message: str, taken: int) -> bool:
+    """Return whether a pod can never get a node, by the scheduler's `message` on it.
 
-    Nothing is in the way that may change, as a node does that is drained, and preemption would be
-    of use nowhere but on the `taken` nodes: those of this study, which keeps them.
+    So it is if all reasons are lasting (too little of a resource, affinity, but not a drained node)
+    and preemption could help only on the `taken` nodes, which this study itself holds.
     """
-    found = _UNSCHEDULABLE.match(said)
+    found = _UNSCHEDULABLE.match(message)
     if found is None:
         return False
     reasons, tried = (dict(map(reversed, _COUNTED.findall(part))) for part in found.groups())
@@ -205,9 +211,9 @@ _RIGHTS = (
     *("create {}", "get {}", "list {}", "watch {}", "delete {}", "get pods", "list pods"),
     "create pods --subresource=exec",
 )
-"""What a user must be allowed, as `kubectl auth can-i` takes it.
+"""The rights that a user needs, as arguments of `kubectl auth can-i`.
 
-`kubectl delete` hides from a user who may not get and watch objects that they are still there.
+Without get and watch, `kubectl delete` returns although the objects still exist.
 """
 
 _MAY = """\
@@ -226,7 +232,7 @@ for right in "$@"; do
 done
 """
 
-# Refusals to make pods are events: they are in no status.
+# Pods that may not be made are reported by events only, in no status.
 _LIST = """\
 which=$1 whose=$2
 shift 2
@@ -236,7 +242,7 @@ printf '%s\\n' "$listed"
 kubectl get events --field-selector=reason=FailedCreate --output=json "$@" 2>/dev/null || :
 """
 
-# Hydra names the pod that it is in by its host name, which other pods cannot resolve.
+# Hydra would name its own pod by its host name, which other pods cannot resolve.
 _ENTER = (
     "[ ! -e /sys/class/net/eth0 ] || export HYDRA_IFACE=eth0 I_MPI_HYDRA_IFACE=eth0; exec /bin/sh"
 )
@@ -245,7 +251,7 @@ _ENTER = (
 class Kubernetes(Dialect):
     """Kubernetes, of one namespace ("": the current one) and one kind of object; see Dialect.
 
-    A pod in which Paribus itself may be is none of its nodes.
+    A pod in which Paribus itself runs is never one of its nodes.
     """
 
     TITLE = "Kubernetes"
@@ -300,7 +306,7 @@ class Kubernetes(Dialect):
         return ["/bin/sh", "-c", _MAY, "sh", "".join(self._place), *rights]
 
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
-        """Return the command that lists this user's objects, their pods, and refused pods."""
+        """Return the command that lists this user's objects, their pods, and events on refusals."""
         whose = f"{manifest.MANAGED}=paribus,{manifest.OWNER}={manifest.owner()}"
         return ["/bin/sh", "-c", _LIST, "sh", self._objects, whose, *self._place]
 
@@ -321,7 +327,7 @@ class Kubernetes(Dialect):
         return (*argv, f"--container={manifest.CONTAINER}", "--", "/bin/sh", "-c", _ENTER)
 
     def read_offer(self, printed: str) -> list[str]:
-        """Return what there is of each kind of node, for people; raises ValueError."""
+        """Return a line for each kind of node, with how many there are; raises ValueError."""
         seen: dict[str, int] = {}
         for line in printed.splitlines():
             closed, bar, amounts = line.partition("|")
@@ -329,9 +335,9 @@ class Kubernetes(Dialect):
                 raise ValueError(f"{line[:80]!r} is not a node")
             found = json_object(json.loads(amounts))
             shown = ", ".join(f"{key} {found[key]}" for key in sorted(found) if _reported(key))
-            says = f"{shown}{', closed to new pods' if closed == 'true' else ''}"
-            seen[says] = seen.get(says, 0) + 1
-        return [f"{count(number, 'node')} of {says}" for says, number in seen.items()]
+            kind = f"{shown}{', closed to new pods' if closed == 'true' else ''}"
+            seen[kind] = seen.get(kind, 0) + 1
+        return [f"{count(number, 'node')} of {kind}" for kind, number in seen.items()]
 
 
 def _reported(resource: str) -> bool:

@@ -1,6 +1,6 @@
-"""What Kubernetes makes for an allocation: a Job, a JobSet or an MPIJob whose pods sleep.
+"""The YAML of an allocation in Kubernetes: a Job, a JobSet or an MPIJob whose pods sleep.
 
-Each pod stands for a node: no two of them are on one, and launches are started inside. Fields are
+Each pod stands for a node: no two of them share one, and launches are started in them. Fields are
 those of the published schemas: batch/v1, jobset.x-k8s.io/v1alpha2, kubeflow.org/v2beta1.
 """
 
@@ -21,31 +21,30 @@ CONTAINER = "ranks"
 MANAGED = "app.kubernetes.io/managed-by"
 JOB = "paribus/job"
 OWNER = "paribus/owner"
-"""Labels of all that Paribus makes: that it did, for which arm of which study, and for whom."""
+"""Labels of all objects of Paribus: that it made them, for which arm of which study, which user."""
 
 NAME, NODES, SECONDS = "paribus/name", "paribus/nodes", "paribus/seconds"
-"""Annotations of the object: the job's name for Paribus, its pods, and how long each sleeps."""
+"""Annotations of the object: the job's name, the number of pods, the seconds that each sleeps."""
 
 AUTOSCALED = "paribus/autoscaled"
 """The annotation of an object that waits for nodes which are not there yet."""
 
 NAMED = "metadata.name="
-"""How an option begins that asks for nodes by their names."""
+"""How an option for nodes by their names begins; see Kubernetes.named."""
 
 LINGER_S = 600
-"""Seconds for which an object stays after its pods have ended, for people to look at."""
+"""Seconds for which an object stays after its pods have ended, so that it can be looked at."""
 
 OF_POD = ("containers", "restartPolicy", "activeDeadlineSeconds", "affinity", "nodeSelector")
 OF_CONTAINER = ("name", "image", "command", "args", "resources", "env", "envFrom")
-"""Fields of a pod and of its container that a study cannot set: Paribus does, by other keys."""
+"""Fields of a pod and of its container that a study may not set: Paribus does, by other keys."""
 
-# As the first process of its container a shell takes part in what such a one has to do: it ends by
-# TERM, and takes over processes whose parents ended.
+# The shell is the first process of its container: it must end by TERM, and adopt orphans.
 _SLEEP = "trap 'exit 0' TERM; sleep {seconds} & wait"
 
 
 def label_of(name: str) -> str:
-    """Return the label of a job's name, which objects' names begin with.
+    """Return the label of a job's name; the names of its objects begin with it.
 
     >>> label_of("paribus-0123456789-1-Arm_A.")
     'paribus-0123456789-1-arm-a'
@@ -82,7 +81,7 @@ def manifest(asked: Scheduler, name: str) -> str:
             return True
 
         def plain(self, text: str) -> Any:
-            # Readers differ in what they take for a number: 5e78d1, 0123, 1e5.
+            # Quoted unless it begins with two letters: readers differ on 5e78d1, 0123, 1e5.
             style = None if re.match(r"[A-Za-z]{2}", text) else '"'
             return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -92,7 +91,7 @@ def manifest(asked: Scheduler, name: str) -> str:
 
 
 def _job(asked: Scheduler, template: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    # No pod is replaced by another: with one of them the allocation ends.
+    # A pod is never replaced: the allocation ends with any of them.
     spec = {"parallelism": asked.nodes, "completions": asked.nodes, "completionMode": "Indexed"}
     spec |= {"backoffLimit": 0, "podReplacementPolicy": "Failed"}
     return "batch/v1", {**spec, "ttlSecondsAfterFinished": LINGER_S, "template": template}
@@ -119,7 +118,7 @@ def _mpijob(asked: Scheduler, template: dict[str, Any]) -> tuple[str, dict[str, 
 
 
 def _pod(asked: Scheduler, seconds: int, labels: dict[str, str]) -> dict[str, Any]:
-    """Return what a pod is: one container that sleeps, on a node without another one of Paribus."""
+    """Return the spec of a pod: one container that sleeps, on a node without another of Paribus."""
     amounts = dict(asked.resources)
     container = {
         "name": CONTAINER,
@@ -140,7 +139,7 @@ def _pod(asked: Scheduler, seconds: int, labels: dict[str, str]) -> dict[str, An
         affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": where}
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
-        "activeDeadlineSeconds": seconds + 60,  # were the sleep to be missed
+        "activeDeadlineSeconds": seconds + 60,  # in case the sleep does not end the pod
         "terminationGracePeriodSeconds": 2,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -152,7 +151,7 @@ def _pod(asked: Scheduler, seconds: int, labels: dict[str, str]) -> dict[str, An
 
 
 def _terms(asked: Scheduler) -> list[dict[str, Any]]:
-    """Return which nodes may be taken: those with the labels, and one of the names, if given."""
+    """Return the terms that select nodes: by labels, and by names where some are asked for."""
     labels = [
         {"key": key, "operator": "In", "values": [value]}
         for key, value in (one.split("=", 1) for one in asked.constraint.split(",") if one)
@@ -161,7 +160,7 @@ def _terms(asked: Scheduler) -> list[dict[str, Any]]:
     term: dict[str, Any] = {"matchExpressions": labels} if labels else {}
     if not chosen:
         return [term] if term else []
-    # A field takes one value; of several terms one must hold.
+    # A field takes one value, so each name is a term; one of the terms must hold.
     fields = [
         {"key": "metadata.name", "operator": "In", "values": [node]}
         for node in chosen[0].split(",")
@@ -170,7 +169,7 @@ def _terms(asked: Scheduler) -> list[dict[str, Any]]:
 
 
 def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    """Return our fields with those of a study: its values hold, and lists are joined."""
+    """Return our fields with those of a study, whose values win; lists are joined."""
     found = dict(ours)
     for key, value in theirs.items():
         known = found.get(key)

@@ -18,8 +18,8 @@ from paribus.schedulers.dialect import Dialect, Job, Phase, script_of
 # C: completed (Torque), E: exiting, F: finished, X: a subjob that has finished (OpenPBS).
 _ENDED = "CEFX"
 
-_HOST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)/[0-9][0-9*,/-]*")
-_TIME = re.compile(r"(\d+):(\d\d):(\d\d)")
+_HOST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)/[0-9][0-9*,/-]*")  # n1/0*16 of exec_host
+_TIME = re.compile(r"(\d+):(\d\d):(\d\d)")  # 1:30:00
 
 
 def hours(seconds: float) -> str:
@@ -29,7 +29,11 @@ def hours(seconds: float) -> str:
 
 
 def _described(printed: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each job with its attributes; a line that begins with a tab goes on with the last."""
+    """Yield the id and attributes of each job in an output of `qstat -f`.
+
+    "Job Id: 7.server" begins a job, "    job_state = R" is an attribute, and a line that begins
+    with a tab continues the last one. Raises ValueError for any other line.
+    """
     ident, values, last = "", dict[str, str](), ""
     for line in printed.splitlines():
         if begin := re.fullmatch(r"Job Id: (\d\S*)", line.rstrip()):
@@ -50,7 +54,7 @@ def _described(printed: str) -> Iterator[tuple[str, Mapping[str, str]]]:
 
 
 def _hosts(ident: str, listed: str) -> tuple[str, ...]:
-    """Return the hosts of `exec_host`, each once: `n1/0*16+n2/0*16`, `n1/1+n1/0`, `n1/0-27`."""
+    """Return the hosts in `exec_host`, each once; it is n1/0*16+n2/0*16, n1/1+n1/0 or n1/0-27."""
     found = [_HOST.fullmatch(one) for one in listed.split("+")]
     if not all(found):
         raise ValueError(f"job {ident} runs, and exec_host = {listed[:80]!r} lists no hosts")
@@ -58,7 +62,7 @@ def _hosts(ident: str, listed: str) -> tuple[str, ...]:
 
 
 def _ends(values: Mapping[str, str], now: float) -> float:
-    """Return when a running job ends, in seconds since the epoch; without a walltime never."""
+    """Return when a running job ends, in seconds since the epoch; infinity without a walltime."""
     if left := values.get("Walltime.Remaining"):
         return now + float(left)
     limit = _TIME.fullmatch(values.get("Resource_List.walltime", ""))
@@ -70,7 +74,7 @@ def _ends(values: Mapping[str, str], now: float) -> float:
 
 
 def constrained(asked: Scheduler) -> str:
-    """Return how the constraint of a request stands behind its nodes, "" without one."""
+    """Return the constraint of a request as it is written after the nodes, "" without one."""
     return f":{asked.constraint}" if asked.constraint else ""
 
 
@@ -156,7 +160,7 @@ class Pbs(Dialect):
             words = line.split()
             if len(words) < 5 or not words[2].isdecimal() or not {*words[3:5]} <= {"yes", "no"}:
                 raise ValueError(f"{line[:80]!r} is not a line of qstat -Q")
-            says = f"{words[0]}: {count(int(words[2]), 'job')}"
-            says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
-            found.append(says)
+            queue = f"{words[0]}: {count(int(words[2]), 'job')}"
+            queue += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
+            found.append(queue)
         return found

@@ -1,4 +1,4 @@
-"""The queues of the schedulers that are here, as this user sees them."""
+"""The queues of the schedulers on this machine, with this user's jobs, for the workbench."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The jobs of this user in one scheduler, or why they cannot be listed."""
+    """The jobs of this user in one scheduler; `error`: why they cannot be listed."""
 
     title: str
     jobs: tuple[Job, ...]
@@ -26,7 +26,7 @@ class Queue:
 
 @dataclass
 class Queues:
-    """The queues: asked once for all who look, and as often as a study asks."""
+    """The queues, kept for all pages; a scheduler is asked no more often than a study asks it."""
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _newest: tuple[Queue, ...] = ()
@@ -47,11 +47,11 @@ def queues() -> list[Queue]:
     """Return the queue of each scheduler that is here."""
     found = []
     for dialect in present():
-        said = capture(dialect.queue(), timeout_s=ANSWER_S)
+        answer = capture(dialect.queue(), timeout_s=ANSWER_S)
         try:
-            if said.exit_code != 0:
-                raise ValueError(" ".join(without_log(said.stderr).split())[:300] or "no answer")
-            jobs = dialect.read_queue(said.stdout)
+            if answer.exit_code != 0:
+                raise ValueError(" ".join(without_log(answer.stderr).split())[:300] or "no answer")
+            jobs = dialect.read_queue(answer.stdout)
         except ValueError as error:
             found.append(Queue(dialect.TITLE, (), str(error)))
         else:

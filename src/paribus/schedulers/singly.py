@@ -1,4 +1,4 @@
-"""Nodes lent one by one: each has a job of its own, which runs from when the node comes free."""
+"""Nodes lent one by one, for screens: each has a job of its own, which starts when it is free."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from paribus.schedulers.known import dialect_of
 
 
 class Singly(Allocations):
-    """Jobs on single `nodes`, as `each` has them. A context manager, which ends them all.
+    """Jobs on single `nodes`, each with the request `each`. A context manager, which ends them all.
 
-    Nothing is asked for before `ask`. `nodes` are the same in each sitting: what a killed one has
-    left in the queue is found by them.
+    Nothing is submitted before `ask`. `nodes` must be the same in each sitting: by them the jobs
+    are found that a killed sitting has left in the queue.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Singly(Allocations):
         super().__init__(asked, key, place, notify)
 
     def _obtain(self) -> None:
-        """Ask for nothing yet."""
+        """Submit nothing yet."""
 
     def ask(self, nodes: Iterable[str]) -> None:
         """Submit a job for each of `nodes`; raises UserError as Allocations does."""
@@ -44,14 +44,14 @@ class Singly(Allocations):
             self.notify(f"submitted {count(len(wanted), 'job')}: {fold(wanted)}")
 
     def give_back(self, nodes: Iterable[str]) -> None:
-        """End the jobs of `nodes`, those that wait too."""
+        """End the jobs of `nodes`, running or waiting."""
         for node in {*nodes}.intersection(self._begun):
             self._cancel(self._name(node))
             self._begun.remove(node)
         self._jobs = {ident: node for ident, node in self._jobs.items() if node in self._begun}
 
     def queued(self) -> dict[str, Job]:
-        """Return the jobs that run or wait, by node; those that have ended are given back.
+        """Return the jobs that run or wait, by node; those that have ended are dropped.
 
         Raises UserError for one that Slurm will never start as it was asked for.
         """
@@ -64,13 +64,13 @@ class Singly(Allocations):
         return found
 
     def host(self, node: str, job: Job) -> Host:
-        """Return a node whose `job` runs."""
+        """Return the host of a node whose `job` runs."""
         return Host(node, self.dialect.shell(job, node))
 
     def alone(self, node: str, job: Job) -> Allocations:
-        """Return what lends a node whose `job` runs, and ends with that job alone.
+        """Return the allocation of one node whose `job` runs, which ends with that job alone.
 
-        It counts no energy: for each launch of each node Slurm would be asked twice.
+        It counts no energy: Slurm would be asked twice for each launch on each node.
         """
         one = copy(self)
         one._jobs, one._ends, one.ends_at = {job.ident: node}, {job.ident: job.ends_at}, job.ends_at

@@ -1,7 +1,7 @@
 """Slurm: an allocation is a batch job that sleeps; each of its nodes is entered by a step.
 
-Jobs are read as JSON where squeue has it, else as text. Without the numbers of jobs text is asked
-for: squeue before 23.02 lists all jobs of all users in JSON, whichever it is asked for.
+Jobs are read as JSON where squeue has it, else as text. Without the numbers of jobs only text is
+asked for: squeue before 23.02 always lists all jobs of all users in JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if said=$(squeue --json "$@" 2>/dev/null); then printf '%s\\n' "$said"; exit; fi
 exec squeue --noheader --format='{_FORMAT}' "$@"
 """
 
-# Those of slurm.schedmd.com/squeue.html, "JOB STATE CODES", after which a job does nothing more.
+# States in which a job does nothing any more: slurm.schedmd.com/squeue.html, "JOB STATE CODES".
 _ENDED = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
     *("PREEMPTED", "REVOKED", "SPECIAL_EXIT", "TIMEOUT", "COMPLETING"),
@@ -40,10 +40,11 @@ _NEVER = re.compile(
     r"|(Assoc|QOS)(Max(Node|Cpu|CPU|WallDuration|TRES)\w*PerJob\w*|.*TimeLimit)"
 )
 
-_LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+_LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")  # 1-02:30:00, 59:10
 
 _EXCLUDE = re.compile(r"(?:--exclude[= ]|-x[= ]?)(.*)")
 
+# The shell command _FORGET unsets all variables of Slurm and PMI but SLURM_CONF.
 _OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
 _FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
@@ -85,8 +86,8 @@ class Slurm(Dialect):
         "|Broken pipe|Message (send|receive) failure|Zero Bytes were transmitted"
         "|Communication (connection|shutdown) failure|in standby mode"
     )
-    """Of a controller that is away, or that goes in the middle of a request: what slurm_errno.c
-    says, and the errors of the socket that the C library words."""
+    """For a controller that is away, or ends during a request: texts of slurm_errno.c, and of the C
+    library on sockets."""
 
     GONE = "Invalid job id"
     OFFER = ("sinfo", "--noheader", "--format=%R|%D|%c|%l|%a")
@@ -102,9 +103,9 @@ class Slurm(Dialect):
         return f"--nodelist={fold(nodes)}"
 
     def without(self, options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
-        """As Dialect.without; () where a file has some of the study's.
+        """As Dialect.without; () where the study's own option --exclude names a file.
 
-        Of two such options Slurm takes the last, so that of the study goes into ours.
+        Of two such options Slurm takes the last, so both are joined.
         """
         theirs = [found[1] for one in options if (found := _EXCLUDE.fullmatch(one))]
         if any("/" in one for one in theirs):
@@ -140,8 +141,8 @@ class Slurm(Dialect):
                 raise ValueError(f"{line[:80]!r} is not a line of sinfo")
             name, nodes, cpus, limit, state = parts.groups()
             most = "" if limit == "infinite" else f", at most {limit}"
-            says = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
-            found.append(says if state == "up" else f"{says}, {state}")
+            queue = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
+            found.append(queue if state == "up" else f"{queue}, {state}")
         return found
 
     def cancel(self, name: str) -> list[str]:
@@ -150,13 +151,13 @@ class Slurm(Dialect):
     def shell(self, job: Job, node: str) -> tuple[str, ...]:
         """Return the argv that starts a shell on a node of a job, as hosts.reached.Host has it.
 
-        The step takes part in all that the job has on the node. It forgets that it is one:
-        launchers would start ranks by Slurm then, beside the way that the study's arm says. Where
-        the cluster's configuration is stays known, and the job, for the launcher srun.
+        The step shares all of the job's resources on the node. It unsets the variables of Slurm,
+        since launchers would start ranks by Slurm, and not as the arm says. It keeps SLURM_CONF,
+        and the job's number for the launcher srun.
         """
         forget = f"{_FORGET}; export {JOB}={job.ident}"
         return (
-            # Slurm passes on whole lines otherwise; what an agent asks for need not end with one.
+            # Else srun passes whole lines only; the text of an agent's request need not end in one.
             *("srun", "--quiet", "--unbuffered"),
             *(f"--jobid={job.ident}", "--overlap", "--whole", "--mem=0"),
             *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
@@ -172,7 +173,7 @@ def study_script(
 ) -> str:
     """Return the script of the job `name` that runs `argv` on one core of any node.
 
-    It forgets that it is a job, because it submits others; `mark` is set instead.
+    It unsets the variables of its job, because it submits others, and sets the variable `mark`.
     """
     lines = ["#!/bin/sh", f"#SBATCH --job-name={name}", "#SBATCH --nodes=1", "#SBATCH --ntasks=1"]
     lines += ["#SBATCH --no-requeue", f"#SBATCH --output={shlex.quote(str(log))}"]
@@ -184,7 +185,7 @@ def study_script(
 def _job(
     ident: str, name: str, states: Sequence[str], reason: str, nodes: str, ends_at: float
 ) -> Job:
-    """Return a job of its states: a base state, and in newer JSON the flags of it."""
+    """Return a job; `states` are its base state, and in newer JSON flags such as COMPLETING."""
     runs = [*states] == ["RUNNING"]
     phase = Phase.ENDED if _ENDED & {*states} else Phase.RUNS if runs else Phase.WAITS
     reason = "" if reason in ("None", "(null)") else reason
@@ -194,9 +195,9 @@ def _job(
 
 
 def _read_json(printed: str) -> dict[str, Job]:
-    """Return the jobs of `squeue --json`, which has all jobs of the cluster before 23.02.
+    """Return the jobs of `squeue --json`, which before 23.02 has all jobs of the cluster.
 
-    It exits with 0 while the controller does not answer; then there are errors in it.
+    Its exit code is 0 even if the controller does not answer: then its key "errors" is not empty.
     """
     try:
         answer = json.loads(printed)
@@ -211,9 +212,9 @@ def _read_json(printed: str) -> dict[str, Job]:
 
 
 def _job_of_json(row: Mapping[str, Any]) -> Job:
-    """Return a job as Slurm 22.05 describes it (OpenAPI v0.0.38), or 23.11 and later (v0.0.40).
+    """Return a job in the JSON of Slurm 22.05 (OpenAPI v0.0.38), or of 23.11 and later (v0.0.40).
 
-    Those have lists of states, and an object for a number that may be missing or infinite.
+    The latter has lists of states, and an object for a number that may be missing or infinite.
     """
     states, limit, end = row["job_state"], row["time_limit"], row["end_time"]
     if isinstance(limit, dict):

@@ -1,8 +1,9 @@
-"""What Slurm counts of the energy of a running job's nodes, where its site has it count.
+"""The energy of a running job's nodes as Slurm counts it, where a site has enabled that.
 
-By its plug-ins acct_gather_energy (RAPL, IPMI, GPUs, Cray's counters), without accounting: sstat
-asks the nodes themselves. sacct has the same counters where there is slurmdbd, as the sum of a step
-that has ended. Where JobAcctGatherType is none, both have 0 joules (22.05.8).
+It is counted by a plug-in acct_gather_energy (RAPL, IPMI, GPUs, Cray's counters). sstat asks the
+nodes themselves, so that no accounting is needed; sacct has the same counters where there is
+slurmdbd, as sums of steps that have ended. Where JobAcctGatherType is none, both have 0 joules
+(22.05.8).
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ Counters = Mapping[str, Mapping[str, int]]
 
 
 def config() -> list[str]:
-    """Return the command that says whether nodes count."""
+    """Return the command whose output `counts` reads."""
     return ["scontrol", "show", "config"]
 
 
 def counts(printed: str) -> bool:
-    """Return whether `config` says so.
+    """Return whether nodes count their energy, by the output of `config`.
 
     >>> counts("AcctGatherEnergyType    = acct_gather_energy/none\\n")
     False
@@ -30,13 +31,13 @@ def counts(printed: str) -> bool:
 
 
 def ask(idents: Sequence[str]) -> list[str]:
-    """Return the command that lists what the steps of running jobs have taken so far."""
+    """Return the command that lists the energy so far of the steps of running jobs."""
     options = ["--allsteps", "--noheader", "--parsable2", f"--jobs={','.join(idents)}"]
     return ["sstat", *options, "--format=JobID,Nodelist,ConsumedEnergyRaw"]
 
 
 def read(printed: str) -> dict[str, dict[str, int]]:
-    """Return the joules by node and step; a line that is none, or of several nodes, is left out.
+    """Return the joules by node and step, without lines of several nodes or of another form.
 
     >>> read("7.batch|h1|763\\n7.0|h1|735\\n7.3|h[1-2]|90\\n")
     {'h1': {'7.batch': 763, '7.0': 735}}
@@ -51,7 +52,9 @@ def read(printed: str) -> dict[str, dict[str, int]]:
 
 
 def joules(before: Counters, after: Counters, nodes: Sequence[str]) -> float | None:
-    """Return by how much `nodes` grew together, None where one did not, or has no step in both.
+    """Return the joules that `nodes` took between two readings, None if one is not known.
+
+    Of each node the step that grew most counts: a step may have begun in between.
 
     >>> joules({"h1": {"7.0": 735}}, {"h1": {"7.1": 3, "7.0": 800}}, ["h1"])
     65.0

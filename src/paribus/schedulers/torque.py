@@ -1,8 +1,7 @@
 """Torque: an allocation is a job that sleeps; ssh leads to its nodes.
 
-Never run on the real thing: written from documentation and outputs that others recorded. What a
-job's nodes are is for its scheduler (Maui, Moab) to say: a job takes all cores of a node, so that
-no other fits.
+Never run on the real thing: written from documentation and outputs that others recorded. Its
+scheduler (Maui, Moab) decides on nodes: a job asks for all cores of a node, so that no other fits.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
-"""What a screen says, from what it has stored: a line for all that may be slow, and what it would
-have found."""
+"""The answer of a screen, computed from its stored launches.
+
+A Line for each node or GPU ("node7 is slow: ep -12.3 % ..."), one for each path or group of links,
+and how much slower a node would have been found. Nothing of it is stored: it is computed whenever
+it is shown.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +27,23 @@ from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
 WORDS: tuple[Word, ...] = get_args(Word)
-"""In the order in which they are listed."""
+"""The answers on a unit, in the order in which they are listed."""
 
 OTHERS = "all others"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The answer on a node, or a GPU of one: its word, the `suspects` it rests on, or `why`.
+    """The answer on one `node`, or one GPU ("node3:gpu0"), or on links: one of WORDS.
 
-    `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
-    `facts`: in what it differs from its peers, the likeliest cause first. A node of the lower
-    of two groups has its word by its own group; without one it is in the "lower group", if that is
-    proved to be slow. `again`: when an earlier screen called it slow as well.
+    `suspects`: the questions that it rests on; `why`: the reason where there are none. `speeds`: by
+    label, its speed over the median of the fleet in the rounds of all, as a ratio. `facts`: in what
+    it differs from its peers, the likeliest cause first. `again`: the date when an earlier screen
+    called it slow as well. A node in the lower of two groups is compared with that group; without
+    a sign of slowness there its word is "lower group", if the group is proved to be slow.
 
-    Of links it is about the node's *end*, or about what lies between two `sides`: a *path* some
-    pairs take, with a suspect for each benchmark and pair, or all pairs, a *group*.
+    Of links, `kind` "unit" is the node's end; a "group" is all pairs between two `sides`, and a
+    "path" some of them, with a suspect for each benchmark and pair; their `node` is "".
     """
 
     node: str
@@ -53,19 +58,22 @@ class Line:
 
     @property
     def pairs(self) -> tuple[str, ...]:
-        """The pairs of a path, as people write them."""
+        """The pairs of a path, as "n1 - n2"."""
         own = self.suspects if self.kind == "path" else ()
         return tuple(dict.fromkeys(written(one.unit) for one in own))
 
 
 def written(pair: str) -> str:
-    """Return a pair as people write it."""
+    """Return the name of a pair as it is shown: "n1 - n2" for "n1|n2"."""
     return pair.replace(BAR, " - ")
 
 
 @dataclass(frozen=True, slots=True)
 class Two:
-    """Two groups by one benchmark: what of the lower is known, and the facts that divide them."""
+    """Two groups of units by one benchmark, and the facts in which they differ.
+
+    `suspect`: the question whether the lower group is slow as a whole.
+    """
 
     suspect: Question
     upper: tuple[str, ...]
@@ -75,10 +83,14 @@ class Two:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a screen says. `found`: by label, how much slower a node would have been named, as a
-    share, None where the noise hides any; `coarse`: by label, the steps of figures that are too
-    coarse for the margin, as a share; `whole`: nothing is left to launch. Of links: `ways`, the
-    paths and groups beside their ends, and the `speeds` of pairs by label, as `matrix`."""
+    """The answer of a screen: a line for each unit, and the two groups where there are any.
+
+    `found`: by label, the least slowness of a unit that would have been found, as a share; None
+    where noise hides any. `launches`: how many were made. `whole`: no launch is left to make.
+    `coarse`: by label, the step of figures that is coarse for the margin, as a share. Of links:
+    `ways` has the lines of paths and groups, and `speeds` the speed of each pair by label, as a
+    ratio.
+    """
 
     screen: Screen
     course: Course
@@ -93,16 +105,16 @@ class Answer:
 
     @property
     def slow(self) -> bool:
-        """Whether a unit, the lower of two groups, a path or a group of links is slow."""
+        """Whether anything is slow: a unit, the lower group, a path or a group of links."""
         return any(one.word in ("slow", "lower group") for one in (*self.lines, *self.ways))
 
     def having(self, word: Word) -> list[Line]:
-        """Return the lines of units with a word, the slowest first."""
+        """Return the lines of the units with this answer, the slowest first."""
         return [one for one in self.lines if one.word == word]
 
 
 def answer_of(screen: Screen, store: Store) -> Answer:
-    """Return what the launches stored so far say."""
+    """Return the answer by the launches stored so far; raises StoreError for damaged ones."""
     known = known_of(screen, store.launches(void=True), str(store.directory))
     known.missing()
     course = known.course
@@ -141,13 +153,16 @@ def answer_of(screen: Screen, store: Store) -> Answer:
 
 
 def _line(unit: str, known: Known, speeds: Mapping[str, Mapping[str, float]], number: int) -> Line:
-    """Return the line of a unit, which so many benchmarks are measured on."""
+    """Return the line of a unit; `speeds`: log speeds by label and unit.
+
+    `number` is how many benchmarks are measured on the unit: with fewer it is "not screened".
+    """
     course = known.course
     own = tuple(one for one in course.questions if one.unit == unit)
-    of = {label: math.exp(several[unit]) for label, several in speeds.items() if unit in several}
+    ratios = {label: math.exp(units[unit]) for label, units in speeds.items() if unit in units}
 
     def line(word: Word, suspects: Sequence[Question], why: str = "") -> Line:
-        return Line(unit, word, tuple(suspects), why, of)
+        return Line(unit, word, tuple(suspects), why, ratios)
 
     if slow := [one for one in own if one.word == "slow"]:
         return line("slow", slow)
@@ -157,7 +172,7 @@ def _line(unit: str, known: Known, speeds: Mapping[str, Mapping[str, float]], nu
         return line("undecided", own, "the rounds of all nodes are not complete")
     if left := [one for one in own if one.word in ("open", "undecided")]:
         return line("undecided", left)
-    if len(of) < number:
+    if len(ratios) < number:
         return line("not screened", own, known.why.get(unit, ""))
     slower = [one.metric for one in course.questions if one.cause is LOWER and one.word == "slow"]
     halves = course.groups if isinstance(course, Nodes) else {}
@@ -166,14 +181,15 @@ def _line(unit: str, known: Known, speeds: Mapping[str, Mapping[str, float]], nu
 
 
 def _place(line: Line) -> tuple[int, float]:
+    """Return the key by which lines are sorted: by their words, slow ones by their speed."""
     ratios = (one.effect[0] for one in line.suspects if line.word == "slow" and one.fresh)
     return WORDS.index(line.word), min(ratios, default=1.0)
 
 
 def _ways(known: Known) -> tuple[Line, ...]:
-    """Return the paths and groups of links that are slow, undecided or failed, in this order.
+    """Return the lines of paths and groups that are slow, undecided or failed, in this order.
 
-    Paths between the same two racks are one.
+    Paths between the same two racks are one line.
     """
     of, slow = of_nodes(known.screen.racks), {q.unit for q in known.course.questions if q.look}
     alike = grouped(
@@ -191,7 +207,7 @@ def _ways(known: Known) -> tuple[Line, ...]:
 
 
 def _sides(question: Question, of: Mapping[str, str]) -> tuple[str, str]:
-    """Return the names of both sides of a group, or of a path: its racks, where they are known."""
+    """Return the names of both sides of a group, or of a path: racks where they are known."""
     cause = question.cause
     left, right = (sorted(side) for side in cause.sides)
     if cause.kind == "group":
@@ -201,9 +217,10 @@ def _sides(question: Question, of: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _matrix(known: Known, label: str) -> dict[Pair, float]:
-    """Return the speed of each pair over the median of its round, of the sweep: from, to.
+    """Return the speed of each pair (from, to) over the median of its round, as a ratio.
 
-    As a ratio, the median where it had several; what was measured in one order holds for both.
+    It is that of the sweep, the median where a pair had several rounds; what was measured in one
+    direction holds for both.
     """
     of, table = of_nodes(known.screen.racks), known.tables[label]
     rows = (relative(table.get(n + 1, {}), of) for n in range(known.course.first))
@@ -213,7 +230,7 @@ def _matrix(known: Known, label: str) -> dict[Pair, float]:
 
 
 def stored(directory: Path) -> Answer:
-    """Return the answer of a screen that is stored in `directory`; raises StoreError for none."""
+    """Return the answer of the screen in `directory`, with its batches; raises StoreError."""
     screen = plan.read(directory)
     if not (several := plan.batches(directory)):
         return _alone(screen, directory)
@@ -230,7 +247,10 @@ def _alone(screen: Screen, directory: Path) -> Answer:
 
 
 def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
-    """Return the answer on a fleet that was screened in batches: of a node that of its first."""
+    """Return the answer on a fleet that was screened in batches.
+
+    A node that was measured in several, as a reference, has the answer of its first.
+    """
     first = {node: n for n, one in reversed([*enumerate(batches)]) for node in one.screen.nodes}
     of = {node: first[node] for one in batches for node in one.screen.nodes}
     absent = {node: why for node, why in screen.absent.items() if node not in of}

@@ -1,7 +1,7 @@
-"""A fleet beside its users: a job for each node, and batches of nodes whose jobs run.
+"""A screen beside users (`--wait`): a job for each node, and batches of nodes whose jobs run.
 
 A batch is a screen by itself, in a directory of its own: all its nodes are measured in the same
-minutes. Its share of the error is that of its new nodes in the fleet, so that over all batches the
+minutes. A batch with a tenth of the fleet has a tenth of the error, so that over all batches the
 chance that any healthy node is called slow stays what it is. Where too few new nodes are left for a
 batch, nodes that showed no sign of slowness are measured beside them; their answer stays.
 """
@@ -27,18 +27,19 @@ from paribus.screen.plan import Screen
 from paribus.screen.slurm import PLACE, is_out, lent_by, states
 
 QUIET_S = 20.0
-"""Seconds for which no job has started when a batch begins without those that still wait."""
+"""A batch does not wait for jobs in the queue once none has started for so many seconds."""
 
 Measure = Callable[[Path, Screen | None, Reached], None]
-"""Screens a batch in its directory, or what is left of the one that is frozen there."""
+"""A function that screens a batch in its directory, or completes the one that is frozen there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What is asked of a fleet until `deadline` (seconds since the epoch).
+    """What is asked for: the screen of a partition in `directory`, in batches.
 
-    `each` is the job of a node, `least` the nodes of a batch, `key` as Allocations has it. Nothing
-    is launched after `end`.
+    `each`: the job of one node; `key`: its name in the queue, as in Allocations. `least`: the
+    fewest nodes of a batch. No batch begins after `deadline`, and no launch after `end`; both are
+    seconds since the epoch.
     """
 
     directory: Path
@@ -52,10 +53,10 @@ class Night:
 
 
 def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
-    """Screen the nodes of a partition as they come free, in batches, until none is left or it is
-    late.
+    """Screen the nodes of a partition as they come free, until none is left, or the deadline.
 
-    All jobs end with it. Raises UserError where no batch came together.
+    `measure` makes the launches of a batch. All jobs are ended at the end. Raises UserError where
+    no batch came together.
     """
     directory, seen = night.directory, states(night.each.partition)
     known = {node for one in plan.batches(directory) for node in plan.read(one).nodes}
@@ -75,7 +76,7 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
             others = rest.union(*(one.nodes for one in open_.values()))
             held.give_back({*fleet} - others - running.keys())
             night.notify(f"{path.name}: {fold(sorted(running))}")
-            absent = {node: said for node, said in why.items() if node not in running}
+            absent = {node: reason for node, reason in why.items() if node not in running}
             there = [held.host(node, job) for node, job in sorted(running.items())]
             until = min(night.end, *(job.ends_at for job in running.values()))
             lender = partial(_lender, held, running)
@@ -104,14 +105,14 @@ def _lender(held: Singly, running: Mapping[str, Job], node: str) -> Allocations:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A batch in which launches are left to be made: its `nodes`, and those `needed` for them."""
+    """A batch with launches left to make: its `nodes`, and those that these launches `needed`."""
 
     nodes: set[str]
     needed: set[str]
 
 
 def _unfinished(directory: Path, fit: set[str]) -> dict[Path, Open]:
-    """Return the batches that are open, of the nodes that are `fit`."""
+    """Return the batches below `directory` with launches left to make, of nodes that are `fit`."""
     found = {}
     for path in plan.batches(directory):
         answer = stored(path)
@@ -126,10 +127,10 @@ def _unfinished(directory: Path, fit: set[str]) -> dict[Path, Open]:
 def _next(
     night: Night, held: Singly, open_: Mapping[Path, Open], rest: set[str]
 ) -> tuple[Path, dict[str, Job]] | None:
-    """Return the nodes that can be measured next, with their jobs, and in which directory.
+    """Wait until a batch can be measured; return its directory, and the running job of each node.
 
-    It is that of a batch that is `open_`, or for `rest` that of all. None where it is too late, or
-    there will be too few.
+    It is a batch of `open_`, or a new one with nodes of `rest`, whose directory here is that of the
+    whole screen. None after the deadline, or where there will be too few nodes.
     """
     helpers = _helpers(night) if 0 < len(rest) < night.least else []
     groups = {**open_}
@@ -156,7 +157,7 @@ def _next(
         if helpers and not helping and rest & running.keys():
             helping = {*[node for node in helpers if node not in queued][: 2 * night.least]}
             held.ask(helping)
-        # Nobody is held for half of its time for nothing.
+        # A job that waited for half of its time is ended, and the node asked for anew.
         soon = time.time() + night.each.time_s / 2
         stale = [node for node, job in running.items() if job.ends_at < soon]
         held.give_back(stale)
@@ -167,7 +168,7 @@ def _next(
 
 
 def _helpers(night: Night) -> list[str]:
-    """Return nodes without a sign of slowness that can be measured once more, idle ones first."""
+    """Return the nodes without a sign of slowness that are not out of use, idle ones first."""
     if not plan.batches(night.directory):
         return []
     seen = states(night.each.partition)

@@ -1,4 +1,9 @@
-"""A screen before another one, or before a comparison: who was slow then, too."""
+"""An earlier screen beside another one (`--earlier`), or before a comparison (`run --screen`).
+
+What is slow in two screens of different days is slow *again*: disturbances that last a day are no
+longer an explanation. A comparison whose arms ran on different nodes is withheld where a screen
+called the nodes of one arm slow.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +19,15 @@ from paribus.screen.course import nodes_of
 from paribus.screen.plan import Screen
 
 OLDEST_S = 7 * 86400.0
-"""Seconds after which a screen says nothing of nodes any more."""
+"""Age in seconds beyond which a screen is no evidence on nodes any more."""
 
 
 def check_earlier(earlier: Answer, screen: Screen) -> dict[str, str]:
-    """Return for which nodes an earlier screen says more than this one, and when it was.
+    """Return the nodes for which an earlier screen is further evidence, each with its date.
 
-    What lasts for a day may be the day's, and until a reboot the system's: of the same day those
-    nodes count that were rebooted since. Raises UserError where there are none.
+    A screen of an earlier day is that for all nodes. One of the same day is so only for nodes that
+    were rebooted since: a disturbance may last for a day, or until a reboot. Raises UserError where
+    there are none.
     """
     began, at = earlier.screen.at, screen.at
     before, day = (time.strftime("%Y-%m-%d", time.localtime(one)) for one in (began, at))
@@ -39,7 +45,7 @@ def check_earlier(earlier: Answer, screen: Screen) -> dict[str, str]:
 
 
 def with_earlier(answer: Answer, earlier: Answer) -> Answer:
-    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
+    """Return `answer` in which units that an `earlier` screen called slow, too, are slow *again*.
 
     Raises UserError as `check_earlier`.
     """
@@ -53,21 +59,21 @@ def with_earlier(answer: Answer, earlier: Answer) -> Answer:
 
 
 def with_screens(study: Study, directories: Sequence[Path], now: float) -> tuple[Study, list[str]]:
-    """Return `study` with what the screens in `directories` say of its nodes, and what to show.
+    """Return `study` with the answers of screens on its nodes, and sentences to show on them.
 
-    `now` is seconds since the epoch. Of a node in several screens the newest counts. The audit
-    compares it as the fact screen.slow: a node that is slow in one arm alone withholds the verdict,
-    unless the factor is that the nodes are others. Raises UserError for a screen that is older than
-    a week, or not complete.
+    `now` is seconds since the epoch. Of a node in several screens the newest counts. The slow nodes
+    become the fact screen.slow, which the audit compares: a node that is slow in one arm alone
+    withholds the verdict, unless the factor is the nodes themselves. Raises UserError for a screen
+    that is older than a week, or not complete.
     """
     answers = [(directory, _recent(directory, now)) for directory in directories]
     of: dict[str, tuple[Path, str | None]] = {}
     for directory, answer in sorted(answers, key=lambda one: one[1].screen.at):
-        of |= {node: (directory, said) for node, said in _said(answer).items()}
-    slow = {node: said for node, (_, said) in of.items() if said}
+        of |= {node: (directory, slow) for node, slow in _slowness(answer).items()}
+    slow = {node: how for node, (_, how) in of.items() if how}
     named = {name for arm in study.arms if arm.hosts for name in arm.hosts.names}
     reported, where = [], ", ".join(map(str, directories))
-    if unknown := named - {node for node, (_, said) in of.items() if said is not None}:
+    if unknown := named - {node for node, (_, how) in of.items() if how is not None}:
         reported.append(f"not screened, failed or undecided in {where}: {fold(unknown)}")
     measured = {one.benchmark for _, answer in answers for one in answer.screen.selections}
     asked = dict.fromkeys(one.benchmark for one in study.benchmarks)
@@ -79,10 +85,10 @@ def with_screens(study: Study, directories: Sequence[Path], now: float) -> tuple
     return replace(study, asked={**study.asked, "screen": slow}), reported
 
 
-def _said(answer: Answer) -> dict[str, str | None]:
-    """Return by how much each screened node is slow, "" if it is not, None if that is not known.
+def _slowness(answer: Answer) -> dict[str, str | None]:
+    """Return for each screened node how slow it is, "" if it is not, None if that is not known.
 
-    A node in the slower of two groups is slow, as its group is.
+    A node in the slower of two groups is slow if the group is proved to be.
     """
     known = [(nodes_of(one.node)[0], one) for one in answer.lines if one.word != "not screened"]
     found: dict[str, str | None] = {}
@@ -91,13 +97,13 @@ def _said(answer: Answer) -> dict[str, str | None]:
     causes = [(node, words.cause(answer.screen, one)) for node, one in known if one.word == "slow"]
     for two in answer.groups:
         if two.suspect.word == "slow":
-            said = f"{two.suspect.metric} {words.change(two.suspect)} as the slower of two groups"
-            causes += dict.fromkeys((nodes_of(unit)[0], said) for unit in two.lower)
+            cause = f"{two.suspect.metric} {words.change(two.suspect)} as the slower of two groups"
+            causes += dict.fromkeys((nodes_of(unit)[0], cause) for unit in two.lower)
     return found | {node: "; ".join(several) for node, several in grouped(causes).items()}
 
 
 def _recent(directory: Path, now: float) -> Answer:
-    """Return what a screen says, if it is whole and no older than a week."""
+    """Return the answer of a screen; raises UserError if it is not complete, or OLDEST_S old."""
     answer = stored(directory)
     if now - answer.screen.at > OLDEST_S:
         age = format_seconds(now - answer.screen.at)

@@ -1,10 +1,12 @@
-"""Questions about a fleet: what may be slow is nominated by rounds of all, and proved afresh.
+"""The course of a screen: rounds of all units nominate what may be slow, later rounds prove it.
 
-What a unit (a node, a GPU, a pair of nodes) has in a round is its log speed over the median of what
-it is compared with in that round: what is common to all in a round is gone. First rounds of all
-nominate causes, each a Question. In the rounds after that its units are launched beside others
-drawn anew, whose median is the reference; these fresh values alone count, so nomination biases
-nothing. nodes.py and links.py say what the causes are, and who is launched.
+A round gives each unit (a node, a GPU, a pair of nodes) a log speed; its value is that less the
+median of the units which it is compared with in the same round, so that what is common to a round
+cancels. Example: of four nodes with 100, 101, 99 and 80 GB/s the last has log(80 / 99.5) = -0.22.
+The first rounds, of all units, nominate causes, each a Question. In the rounds after that its units
+are launched beside others drawn anew, whose median is the reference; these *fresh* values alone are
+tested, so nomination biases nothing. nodes.py and links.py say what the causes are, and who is
+launched.
 
 Null hypothesis of a question: at least half of its fresh values are above the margin, and they lie
 evenly about their middle. Its test is the exact one-sided signed-rank test (stats/estimate.py). The
@@ -26,14 +28,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import median
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from paribus.core import grouped
 from paribus.stats.estimate import hodges_lehmann, signed_rank_cdf
 
 ERROR = 0.05
 SHARES = (1 / 2, 1 / 4, 1 / 4)
-"""Of ERROR, by look."""
+"""Parts of ERROR, one for each look."""
 
 BELOW = 0.5
 """Part of the margin below which units are nominated, and above which they are released."""
@@ -56,12 +58,12 @@ MOST_SLOW = 0.6
 """The greatest slowness that `detectable` tries."""
 
 _SLACK = 1 + 1e-12
-"""Keeps 2^-n from missing the level that it is exactly."""
+"""A level may be exactly 2^-n: rounding must not put the chance 2^-n above it."""
 
 BAR = "|"
-"""Between the two nodes of a pair, which a launch begins on the first of."""
+"""Between the two nodes of a pair: "n1|n2" is launched from n1."""
 
-_GPU = re.compile(r"(.*):gpu(\d+)")
+_GPU = re.compile(r"(.*):gpu(\d+)")  # n1:gpu3
 
 Row = Mapping[str, float]
 """Log speeds of a round by unit, higher is better; NaN for a launch that failed."""
@@ -70,7 +72,7 @@ Word = Literal["slow", "undecided", "released", "open", "failed"]
 
 
 def nodes_of(unit: str) -> tuple[str, ...]:
-    """Return the nodes of a unit: of a pair two, else one, which may be that of a GPU.
+    """Return the nodes of a unit: two of a pair, one of a node or a GPU.
 
     >>> nodes_of("n1"), nodes_of("n1:gpu3"), nodes_of("n1|n2")
     (('n1',), ('n1',), ('n1', 'n2'))
@@ -80,17 +82,17 @@ def nodes_of(unit: str) -> tuple[str, ...]:
 
 
 def gpu_of(unit: str) -> str:
-    """Return the number of the GPU that a unit is, "" for others."""
+    """Return the number of a unit that is a GPU, "3" of "n1:gpu3"; "" for other units."""
     found = _GPU.fullmatch(unit)
     return found[2] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What may be slow. No other has its `name`.
+    """What may be slow; its `name` is its own.
 
-    A *unit*: a node, or a GPU. The lower *half* of a fleet of two groups. Of links it is all pairs
-    between two `sides`: an *end*, a *group* or a *path* (links.py).
+    `kind`: a *unit* is a node or a GPU, a *half* the slower of two groups that a fleet falls into.
+    Of links a cause is all pairs between two `sides`: an *end*, a *group* or a *path* (links.py).
     """
 
     kind: Literal["unit", "half", "end", "group", "path"]
@@ -98,17 +100,18 @@ class Cause:
     sides: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
     def covers(self, pair: tuple[str, str]) -> bool:
-        """Return whether a pair lies between its sides."""
+        """Return whether a pair of nodes has one on each of the sides."""
         (one, other), (left, right) = pair, self.sides
         return (one in left and other in right) or (other in left and one in right)
 
 
 @dataclass(slots=True)
 class Question:
-    """Whether a `cause` is slow by `metric`, and what its `fresh` values say: log ratios to others.
+    """Whether a `cause` is slow by `metric`, a label, and the answer so far, its `word`.
 
-    `rounds` that it was launched in, and looks `at` so many; `look` at which it was named, 0 if it
-    was not; `missed`: its last launches that failed.
+    `fresh`: its values in the rounds of the proof, log ratios to the reference. `rounds`: in how
+    many it was launched; `at`: after how many of these each look is. `look`: after how many it was
+    called slow, 0 if it was not. `missed`: how many of its last launches in a row failed.
     """
 
     metric: str
@@ -127,7 +130,10 @@ class Question:
 
     @property
     def effect(self) -> tuple[float, float, float]:
-        """Its speed over that of the others with a 95 % interval by itself, NaN below 6 values."""
+        """Its speed over that of the others, low and high, as ratios: a 95 % interval for it alone.
+
+        NaN for all without a value, for low and high with fewer than 6.
+        """
         return _effect(tuple(self.fresh))
 
     @property
@@ -148,7 +154,9 @@ def _effect(fresh: tuple[float, ...]) -> tuple[float, float, float]:
 
 
 def looks(hypotheses: float, later: Sequence[int] = LATER) -> tuple[int, ...]:
-    """Return after how many fresh rounds the looks are: the first that can name, and `later`.
+    """Return after how many fresh rounds the looks are.
+
+    The first is as early as so many hypotheses allow to call one slow; then those of `later`.
 
     >>> looks(1), looks(50), looks(300)
     ((6, 12, 20), (11, 17, 25), (14, 20, 28))
@@ -158,9 +166,12 @@ def looks(hypotheses: float, later: Sequence[int] = LATER) -> tuple[int, ...]:
 
 
 def chance(values: Sequence[float], bound: float) -> float:
-    """Return P of values as low as these or lower, if they lie evenly about `bound`: exact.
+    """Return the p-value of the exact one-sided signed-rank test that `values` lie below `bound`.
 
-    One-sided signed-rank. Ties, and values at the bound, count against it.
+    Ties, and values at the bound, make it greater. 1 without values.
+
+    >>> chance([-0.3, -0.2, -0.4, -0.25, -0.31], -0.04)  # all five below: 2^-5
+    0.03125
     """
     shifted = sorted((abs(v - bound), v >= bound) for v in values)
     above = sum(rank for rank, (_, over) in enumerate(shifted, 1) if over)
@@ -168,26 +179,30 @@ def chance(values: Sequence[float], bound: float) -> float:
 
 
 Drawn = list[tuple[str, Question | None, int]]
-"""Units of a round, the question that each is for, None for all others, and with which of these it
-is compared."""
+"""The units of a round. Each with the question that it is launched for, None for a reference, and
+a number: a question's unit is compared with the references of the same number."""
 
 
 class Course:
-    """Where a screen stands after the rounds that it has taken, by one metric or more.
+    """Where a screen stands after the rounds that it has taken; a metric is a label of its plan.
 
-    `margins` by metric are log ratios above 0. What is drawn depends on `seed` and on what was
-    taken. Its hypotheses have one of `families` equal shares of the error. `wanted`: by metric, who
-    is to be launched in the next round, nobody when it is `done`. `at`: fresh rounds of the looks,
-    of paths (True) and of all others. `noise`: by metric, by how much single launches lie off.
-    `coarse`: the steps of figures, as shares, of the metrics where that matters, by the `first`
-    rounds, which are of all: what was named once stays named. `gone`: units, and nodes of pairs,
-    that are launched no more.
+    It is given `margins` by metric, log ratios above 0; `families`: its hypotheses share 1/families
+    of the error; `first`: how many rounds are of all units. What is drawn follows from `seed` and
+    the rounds taken, so that a screen read from its store goes on in the same way.
+
+    `round`: the number of rounds taken. `questions`: all that were nominated. `wanted`: by metric,
+    the units to launch in the next round; none when it is `done`. `at`: after how many fresh rounds
+    the looks are, of paths (True) and of other causes (False). `noise`: by metric, how far single
+    launches lie from the middle of their unit, as log ratios. `coarse`: by metric, the step of its
+    figures as a share, where it is coarse for the margin; it is set after the `first` rounds, and
+    not changed, for what was called slow stays so. `gone`: by metric, units, and nodes of pairs,
+    that are launched no more. `seen`: by metric, the rows of the first rounds.
     """
 
     later = LATER
     below = BELOW
     counts_failures = True
-    """Whether a fresh round in which its launch failed is a round of a question."""
+    """Whether a fresh round whose launch failed counts in a question's `rounds`."""
 
     def __init__(
         self, margins: Mapping[str, float], seed: int, families: float, first: int
@@ -204,19 +219,22 @@ class Course:
         self._next()
 
     def speeds(self, metric: str) -> dict[str, float]:
-        """Return the median of each unit or end over that of all, in the first rounds."""
+        """Return the median log speed of each unit, or each end of links, over that of all.
+
+        It is that of the first rounds.
+        """
         raise NotImplementedError
 
     def _nominate(self, metric: str) -> list[Cause]:
-        """Return what may be slow by the first rounds, and keep the noise beside it."""
+        """Return what may be slow by the first rounds, and set the metric's `noise`."""
         raise NotImplementedError
 
     def _draw(self, metric: str) -> Drawn:
-        """Return who is in the next round: all, or what is open and others drawn anew."""
+        """Return who is in the next round: all, or the units of open questions and references."""
         raise NotImplementedError
 
     def _launched(self, metric: str, units: list[str]) -> list[str]:
-        """Return what is launched for the units of a round."""
+        """Return the launches for the units of a round: of a pair they may be two, one each way."""
         return units
 
     @property
@@ -226,15 +244,18 @@ class Course:
 
     @property
     def steps(self) -> dict[str, float]:
-        """Coarse steps as the log ratios by which they enlarge a difference."""
+        """By metric, the log ratio by which a coarse step can enlarge a difference."""
         return {m: -math.log1p(-s) if s < 1 else math.inf for m, s in self.coarse.items()}
 
     def of(self, metric: str) -> list[Question]:
-        """Return the questions by a metric."""
+        """Return the questions of a metric."""
         return [one for one in self.questions if one.metric == metric]
 
     def take(self, rows: Mapping[str, Row]) -> None:
-        """Take what a round gave by metric: nominate after the first rounds, then prove."""
+        """Take the log speeds of the next round, by metric: the first nominate, later ones prove.
+
+        After it `questions` are decided where a look is due, and `wanted` is the round after it.
+        """
         self.round += 1
         for metric in self.margins:
             row = rows.get(metric, {})
@@ -247,51 +268,56 @@ class Course:
             for metric in self.margins:
                 self.questions += [Question(metric, one) for one in self._nominate(metric)]
         for are_paths in (False, True) if self.round >= self.first else ():
-            own = [one for one in self.questions if (one.cause.kind == "path") is are_paths]
-            at = self.at.setdefault(are_paths, looks(self.families * len(own), self.later))
-            for one in own:
+            family = [one for one in self.questions if (one.cause.kind == "path") is are_paths]
+            at = self.at.setdefault(are_paths, looks(self.families * len(family), self.later))
+            for one in family:
                 one.at = at
                 if one.word == "open" and one.unit in self.gone[one.metric]:
                     one.word = "failed"
-            self._decide(own)
+            self._decide(family)
         self._next()
 
     def _give_up(self, metric: str, row: Row) -> None:
-        """Launch no more on whom the last launches failed: of links with others that have not."""
+        """Put into `gone` each node or GPU whose last GIVEN_UP launches failed.
+
+        Of pairs these must be with different partners that are not gone themselves: the node whose
+        launches failed most often goes first, and the failures of its partners with it count no
+        more.
+        """
         bad, gone, history = set[str](), self.gone[metric], self._history
         for unit, value in row.items():
             names = unit.split(BAR)
-            others = names[::-1] if names[1:] else [self.round]
-            for name, beside in zip(names, others, strict=True):
-                history.setdefault((metric, name), []).append((beside, math.isnan(value)))
+            partners = names[::-1] if names[1:] else [self.round]
+            for name, partner in zip(names, partners, strict=True):
+                history.setdefault((metric, name), []).append((partner, math.isnan(value)))
                 bad |= {name} if math.isnan(value) else set()
         for name in sorted(bad, key=lambda n: (-sum(b for _, b in history[metric, n]), n)):
-            own = [one for one in history[metric, name] if one[0] not in gone][-GIVEN_UP:]
-            if len({beside for beside, is_bad in own if is_bad}) == GIVEN_UP:
+            last = [one for one in history[metric, name] if one[0] not in gone][-GIVEN_UP:]
+            if len({partner for partner, is_bad in last if is_bad}) == GIVEN_UP:
                 gone.add(name)
 
     def _prove(self, metric: str, row: Row) -> dict[int, float]:
-        """Give each question its value, and return the references: the medians of all others."""
+        """Give each question its fresh value; return the median of the references, by number."""
         drawn = self._drawn[metric]
-        values = [(side, row.get(unit, math.nan)) for unit, one, side in drawn if one is None]
-        known = grouped((side, value) for side, value in values if not math.isnan(value))
-        beside = {side: median(own) for side, own in known.items()}
-        for unit, one, side in drawn:
-            if one is not None:
-                self._add(one, row.get(unit, math.nan) - beside.get(side, math.nan))
-        return beside
+        values = [(number, row.get(unit, math.nan)) for unit, one, number in drawn if one is None]
+        known = grouped((number, value) for number, value in values if not math.isnan(value))
+        middles = {number: median(several) for number, several in known.items()}
+        for unit, question, number in drawn:
+            if question is not None:
+                self._add(question, row.get(unit, math.nan) - middles.get(number, math.nan))
+        return middles
 
-    def _add(self, one: Question, value: float) -> None:
+    def _add(self, question: Question, value: float) -> None:
         """Give a question the value of a fresh round: NaN if it, or all references, failed."""
         is_bad = math.isnan(value)
-        one.missed = one.missed + 1 if is_bad else 0
-        one.fresh += [] if is_bad else [value]
-        one.rounds += self.counts_failures or not is_bad
-        if one.missed == GIVEN_UP and not self.counts_failures:
-            one.word = "failed"
+        question.missed = question.missed + 1 if is_bad else 0
+        question.fresh += [] if is_bad else [value]
+        question.rounds += self.counts_failures or not is_bad
+        if question.missed == GIVEN_UP and not self.counts_failures:
+            question.word = "failed"
 
     def _decide(self, questions: Sequence[Question]) -> None:
-        """Where a look is due name what is slow, and release what is clearly fit."""
+        """Where a look is due, call slow what Holm's step-down proves, and release the fit."""
         left = self.families * sum(one.word != "slow" for one in questions)
         chances = [
             (chance(one.fresh, bound) / SHARES[one.at.index(one.rounds)], n)
@@ -308,14 +334,14 @@ class Course:
             if one.word == "open" and len(one.fresh) >= RELEASE_FROM:
                 margin, ended = self.margins[one.metric], one.rounds == one.at[-1]
                 fit = chance([-value for value in one.fresh], margin) <= ERROR
-                # At the end by the rule that nominates: what it says of three rounds, many rebut.
+                # After the last look the rule that nominates decides, now on many more rounds.
                 if fit or (ended and median(one.fresh) >= -BELOW * margin):
                     one.word = "released"
             if one.word == "open" and one.rounds >= one.at[-1]:
                 one.word = "undecided"
 
     def _next(self) -> None:
-        """Draw the next round; where nobody is wanted, what is open is undecided."""
+        """Draw the next round into `wanted`; where it is empty, open questions are undecided."""
         self._drawn = {metric: self._draw(metric) for metric in self.margins}
         self.wanted = {
             metric: tuple(self._launched(metric, [unit for unit, *_ in drawn]))
@@ -325,36 +351,45 @@ class Course:
             one.word = "undecided" if one.word == "open" else one.word
 
     def detectable(self, metric: str) -> float | None:
-        """Return how much slower a unit, or an end, would have been named, as a share."""
+        """Return by how much slower a unit, or an end, would have been found; see `detectable`."""
         number = 1 + sum(one.cause.kind != "path" for one in self.questions)
-        how = self.first, self.later, self.below, self.steps.get(metric, 0.0)
+        rules = Rules(self.first, self.later, self.below, self.steps.get(metric, 0.0))
         hypotheses, margin = self.families * number, self.margins[metric]
-        return detectable(self.noise[metric], margin, hypotheses, self.seed, how)
+        return detectable(self.noise[metric], margin, hypotheses, self.seed, rules)
+
+
+class Rules(NamedTuple):
+    """How a course finds a slow unit.
+
+    `first`: the rounds of all units. `later`: rounds from the first look to each look. `below`: the
+    part of the margin below which a unit is nominated. `step`: the log ratio of a coarse step.
+    """
+
+    first: int
+    later: Sequence[int]
+    below: float
+    step: float
 
 
 def detectable(
-    noise: Sequence[float],
-    margin: float,
-    hypotheses: float,
-    seed: int,
-    how: tuple[int, Sequence[int], float, float],
+    noise: Sequence[float], margin: float, hypotheses: float, seed: int, rules: Rules
 ) -> float | None:
-    """Return how much slower a unit would have been named with probability POWER, as a share.
+    """Return the least slowness, as a share, at which a unit is called slow with chance POWER.
 
-    Launches of one more slow unit are drawn from the `noise` of those that were made; None where
-    even MOST_SLOW is not found so often. `hypotheses` there are with its own. `how`: rounds of all,
-    later looks and part of the margin of a Course, and a log ratio that coarse figures may hide.
+    Launches of one more unit are simulated from `noise`, that of the launches made (log ratios);
+    `margin` is a log ratio, and `hypotheses` counts that unit's own. None where even a unit slower
+    by MOST_SLOW is found less often.
     """
     import numpy as np
 
     if not noise:
         return None
-    rounds, later, below, step = how
+    rounds, later, below, step = rules
     at = looks(hypotheses, later)
     rows = np.random.default_rng(seed).choice(np.array(noise), (TRIES, rounds + at[-1]))
 
     def found(slow: float) -> float:
-        """Return the share of the tries in which a unit slower by `slow` is named."""
+        """Return the share of the tries in which a unit slower by `slow` is called slow."""
         shifted = rows + math.log1p(-slow) + step
         suspected = np.median(shifted[:, :rounds], axis=1) < -below * margin
         named = np.zeros(TRIES, dtype=bool)

@@ -1,6 +1,8 @@
-"""The nodes of a screen: each reached, made ready and launched on by itself.
+"""The nodes of a screen: each is reached, made ready and launched on by itself.
 
-What one node lacks costs no other anything: it is absent, with the reason.
+In go the hosts that the command line names or a scheduler lends (Reached), out comes a Fleet with a
+station for each node that can be used. A node that cannot be used is `absent` with the reason,
+such as "no MPI in PATH", and the others are screened without it.
 """
 
 from __future__ import annotations
@@ -50,10 +52,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Hosts as they are asked for and as they are reached, and why others cannot be had.
+    """The hosts of a screen, as named (`hosts`) and as reached (`there`).
 
-    `station` makes that of a node, or of two. Launches are made `until` then (seconds since the
-    epoch). `singly`: each node is lent by itself. `families`: as Screen has it.
+    `absent`: why other nodes cannot be used. `station`: makes the station of one node, or of two.
+    `until`: when launches must end, in seconds since the epoch. `singly`: a scheduler lends each
+    node in a job of its own. `families`: as in Screen.
     """
 
     hosts: Hosts
@@ -67,10 +70,11 @@ class Reached:
 
 @dataclass(slots=True)
 class Fleet:
-    """Nodes that can be launched on, by name, and why others are absent.
+    """The nodes that can be launched on: the station and the arm, made ready, of each, by name.
 
-    `paired` makes the station of two nodes, not entered yet, and their arm over a network, ""
-    for that of all. `singly`: each node is lent by itself.
+    `absent`: why others cannot be used. `study`: what they were made ready for. `paired`: from two
+    nodes and a network ("": that of the hosts) makes their station, not entered yet, and their arm;
+    `singly`: as in Reached.
     """
 
     stations: dict[str, HostStation] = field(default_factory=dict)
@@ -82,9 +86,10 @@ class Fleet:
 
     @contextmanager
     def reached(self, unit: str, network: str) -> Iterator[tuple[HostStation, Ready]]:
-        """Yield the station of a unit and its arm: of a GPU that node's, of a pair one of its own.
+        """Yield the station and the arm of a unit, a pair over `network`.
 
-        Raises as a station does that cannot be entered.
+        A GPU has its node's station, and environment variables that show it alone; a pair has a
+        station of its own for as long. Raises what entering that raises.
         """
         names, gpu = nodes_of(unit), gpu_of(unit)
         if len(names) == 1:
@@ -100,7 +105,7 @@ class Fleet:
 
 
 class _Corner(LocalStation):
-    """A part of this machine's station for one node, whose files have the names of any other's."""
+    """A directory of this machine's station for one node: all nodes' files have the same names."""
 
     def __init__(self, local: LocalStation, number: int) -> None:
         super().__init__()
@@ -115,9 +120,9 @@ class _Corner(LocalStation):
 
 
 def answering(reached: Reached) -> tuple[Reached, int]:
-    """Return the hosts that answer, with the others absent, and how many cores most of them have.
+    """Return the hosts that answer, the others absent, and the number of cores that most have.
 
-    Nodes with fewer cores are absent too: they are other nodes. Raises UserError where none
+    Nodes with fewer cores are absent too: they are of another kind. Raises UserError where none
     answers.
     """
     by_name = {host.name: host for host in reached.there}
@@ -142,10 +147,11 @@ def opened(
     notify: Callable[[str], None],
     networks: Sequence[str],
 ) -> Iterator[Fleet]:
-    """Yield the fleet that is `reached`, ready for launches of `selections`; all ends with it.
+    """Yield the fleet of the hosts that are `reached`, ready for launches of `selections`.
 
-    Each node has all `networks`, where they are several. Programs are compiled on the first node
-    and sent to the others. Raises UserError where no node can be used.
+    Its stations end with the context. Where there are several `networks`, a node that lacks one of
+    them is absent. Programs are compiled on the first node and sent to the others. Raises UserError
+    where no node can be used.
     """
     arm = Arm(ARM, mpi=mpi or None, hosts=reached.hosts)
     what, how = tuple(selections), Settings(bind="core")
@@ -172,8 +178,7 @@ def opened(
 
 
 def facts_of(fleet: Fleet) -> list[Gathered]:
-    """Return the facts of each node, as those of an arm of its name; a node that gives none is
-    left out."""
+    """Return the facts of each node, its name as that of the arm; nodes that fail are left out."""
     study = fleet.study
     assert study is not None
 
@@ -186,7 +191,7 @@ def facts_of(fleet: Fleet) -> list[Gathered]:
 
 
 def gpus_of(gathered: Iterable[Gathered]) -> dict[str, int]:
-    """Return how many GPUs each node has, by its facts; nodes with none are left out."""
+    """Return the number of GPUs of each node, by its facts; nodes with none are left out."""
     counts = ((one.node, one.facts.get("gpu.count")) for one in gathered)
     return {node: min(n, MOST_GPUS) for node, n in counts if isinstance(n, int) and n > 0}
 
@@ -198,7 +203,7 @@ def _made_ready(
     notify: Callable[[str], None],
     networks: Sequence[str],
 ) -> tuple[Ready, dict[str, str]]:
-    """Return the arm on all hosts that can be made ready, and why others cannot."""
+    """Return the arm, made ready on all hosts where it can be, and why the others cannot."""
     [arm] = study.arms
     hosts, by_name = arm.hosts, {host.name: host for host in there}
     assert hosts is not None
@@ -206,7 +211,7 @@ def _made_ready(
     def made(names: Sequence[str], say: Callable[[str], None]) -> Ready:
         some, own = [by_name[name] for name in names], replace(hosts, addresses=addressed(names))
         asked = replace(study, arms=(replace(arm, hosts=own),))
-        # Constructing a station starts nothing: it only carries the hosts.
+        # The station is never entered: it only holds the hosts.
         ready = make_ready(asked, say, {ARM: HostStation(some, local)})[ARM]
         for network in networks:
             over = replace(ready.arm, hosts=replace(hosts, network=network))
@@ -216,7 +221,7 @@ def _made_ready(
     try:
         return made([*by_name], notify), {}
     except UserError:
-        # One node may lack what the others have: each is asked by itself.
+        # One node may lack what the others have: find out which, each by itself.
         alone = by_name if len(there) > 1 else {}
         _, lacking = _each(alone, lambda name: made([name], lambda _: None))
         if not 0 < len(lacking) < len(there):
@@ -225,7 +230,7 @@ def _made_ready(
 
 
 def _alone(ready: Ready, names: Sequence[str], network: str = "") -> Ready:
-    """Return the arm of one node or two: what was made ready for all, on these, over `network`."""
+    """Return the arm that was made ready for all, on one or two of its nodes, over `network`."""
     hosts = ready.arm.hosts
     assert hosts is not None
     pocket, over = min(len(names), hosts.pocket), network or hosts.network
@@ -235,29 +240,30 @@ def _alone(ready: Ready, names: Sequence[str], network: str = "") -> Ready:
 
 
 def addressed(names: Iterable[str]) -> tuple[Address, ...]:
-    """Return the addresses of nodes that are reached by their names."""
+    """Return the addresses of nodes whose addresses are their names."""
     return tuple(Address(name, name) for name in names)
 
 
 def _each(names: Collection[str], do: Callable[[str], R]) -> tuple[dict[str, R], dict[str, str]]:
-    """Return what `do` returns of each name, and why it failed for others."""
+    """Call `do` for all names at once; return its results, and why it failed for others."""
     found: dict[str, R] = {}
     wrong: dict[str, str] = {}
 
-    def one(name: str) -> None:
+    def done(name: str) -> None:
         try:
             found[name] = do(name)
         except ParibusError as error:
-            said = error.cause if isinstance(error, UserError) else str(error)
-            wrong[name] = " ".join(said.split())
+            cause = error.cause if isinstance(error, UserError) else str(error)
+            wrong[name] = " ".join(cause.split())
 
     with ThreadPoolExecutor(min(AT_ONCE, max(1, len(names)))) as pool:
-        list(pool.map(one, names))
+        list(pool.map(done, names))
     there = {name: found[name] for name in names if name in found}
     return there, {name: wrong[name] for name in names if name in wrong}
 
 
 def _nobody(absent: Mapping[str, str]) -> UserError:
+    """Return the error where no node is left, with the reason of the first."""
     name, why = next(iter(absent.items()))
     fix = "see what is wrong: paribus cluster check HOSTS"
     return UserError(f"no node can be screened: {why}", place=name, fix=fix)

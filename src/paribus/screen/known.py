@@ -1,4 +1,8 @@
-"""What the stored launches of a screen say: a table of log speeds, and the course it has taken."""
+"""The stored launches of a screen as tables of log speeds, and the course that follows from them.
+
+The course is never stored: it is computed anew from the launches in launches.db and the seed of
+screen.json, so that an interrupted screen goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,13 @@ from paribus.store import Stored
 
 
 class Known:
-    """Log speeds by label, round and unit (`tables`), NaN for a failure, and their `course`.
+    """What is known of a screen from its launches.
 
-    `why` has the last failure of each unit and of its nodes, `walls` the seconds of launches by
-    label; `absent`: round, label and unit of launches that were not made, for the node could not be
-    had; `last` is the greatest number of a launch.
+    `tables`: log speeds by label, round and unit, NaN for a failure. `course`: where these lead to.
+    `why`: the last failure of each unit, and of its nodes. `walls`: wall times of good launches by
+    label, in seconds. `absent`: round, label and unit of launches that could not be made, because
+    the scheduler did not lend the node. `launches`: how many were made; `last`: the greatest number
+    of one.
     """
 
     def __init__(self, screen: Screen) -> None:
@@ -30,7 +36,7 @@ class Known:
         self.launches = self.last = 0
 
     def add(self, launch: Launch, outcome: Outcome, void: str | None = None) -> None:
-        """Take what came of a launch; `void` is why there was none."""
+        """Take the outcome of a launch; `void` is the reason where none could be made."""
         label, unit, self.last = launch.benchmark, launch.arm, max(self.last, launch.number)
         value, why = math.nan, void or outcome.error.removeprefix(f"{unit}: ")
         if not void and outcome.state is State.OK:
@@ -46,9 +52,9 @@ class Known:
             self.launches += 1
 
     def missing(self) -> dict[str, list[str]]:
-        """Return who is still to be launched in the next round, by label.
+        """Return the units still to be launched in the next round, by label.
 
-        The course takes the rounds before it, in which nobody is missing.
+        Before that the course takes each round in which no unit is missing.
         """
         course = self.course
         while True:
@@ -66,7 +72,7 @@ class Known:
                 course.coarse = {label: step for label, step in found.items() if step}
 
     def _step(self, label: str) -> float:
-        """Return the step of figures, as a share, 0 where it is not coarse for the margin."""
+        """Return the step in which figures are printed, as a share; 0 if finer than matters."""
         sign = 1 if self.screen.metric(label).better == "higher" else -1
         first = (self.tables[label].get(n + 1, {}) for n in range(self.course.first))
         speeds = (one for row in first for one in row.values())
@@ -76,7 +82,10 @@ class Known:
 
 
 def log_speed(outcome: Outcome, metric: Metric) -> float:
-    """Return the mean log of a metric over its cases, higher for better; NaN without a figure."""
+    """Return the mean log of a metric over its cases; a higher one is better, NaN without a figure.
+
+    Of a metric whose lower values are better, such as a latency, the sign is turned.
+    """
     found, _ = figures(outcome.samples, [metric])
     logs = [math.log(value) for value in found.values()]
     sign = 1 if metric.better == "higher" else -1
@@ -84,9 +93,9 @@ def log_speed(outcome: Outcome, metric: Metric) -> float:
 
 
 def known_of(screen: Screen, stored: Iterable[Stored], place: str = "launches.db") -> Known:
-    """Return what stored launches say.
+    """Return what is known from stored launches.
 
-    Raises StoreError, naming `place`, for one that is not of the screen.
+    Raises StoreError, naming `place`, for a launch that is not of the screen.
     """
     known, nodes = Known(screen), {*screen.nodes}
     for one in stored:

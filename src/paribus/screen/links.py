@@ -1,9 +1,9 @@
-"""Which links of a fleet are slow: ends, groups and paths, nominated by a sweep, proved afresh.
+"""The course of a screen of links: which ends, groups and paths of a fleet are slow.
 
-A launch measures a pair of nodes, and a round is disjoint pairs. What a pair has in a round is its
-log speed over the median of the round's pairs, those within racks and those across by themselves.
-The sweep gives each node other partners round after round, within racks first: all of them in
-fleets of up to SWEEP + 1 nodes, SWEEP of them in larger ones.
+A launch measures a pair of nodes, and a round is disjoint pairs. The value of a pair in a round is
+its log speed less the median of the round's pairs, those within racks and those across apart.
+The first rounds are a sweep: it gives each node another partner in each round, within racks first:
+all of them in fleets of up to SWEEP + 1 nodes, SWEEP of them in larger ones.
 
 A cause is all pairs between two sides. An *end*: a node, with its adapter, cable and port, and all
 others. A *group*: a rack and another, or all others. A *path*: two nodes. Nominated are, what
@@ -73,27 +73,31 @@ def name_of(pair: Pair) -> str:
 
 
 def pair_of(name: str) -> Pair:
-    """Return the pair of a name."""
+    """Return the pair that `name_of` gave this name: ("n1", "n2") of "n1|n2"."""
     one, other = name.split(BAR)
     return one, other
 
 
 def sorted_pair(one: str, other: str) -> Pair:
-    """Return a pair as it is written."""
+    """Return two nodes as a pair, in the order of their names."""
     return (one, other) if one < other else (other, one)
 
 
 def of_nodes(racks: Racks) -> dict[str, str]:
-    """Return the rack of each node."""
+    """Return the name of each node's rack; empty where racks are not known."""
     return {node: name for name, members in racks.items() for node in members}
 
 
 def _is_within(pair: Pair, of: Mapping[str, str]) -> bool:
+    """Return whether both nodes are in one rack; `of` is the rack of each node."""
     return of.get(pair[0]) == of.get(pair[1])
 
 
 def relative(row: Row, of: Mapping[str, str]) -> dict[str, float]:
-    """Return log speeds over the median of their round, of pairs within racks or across."""
+    """Return the log speeds of pairs less their median in the round; `of`: the rack of each node.
+
+    A pair within a rack is compared with others within racks, one across with others across.
+    """
     within = {name: _is_within(pair_of(name), of) for name in row}
     sides = grouped((within[name], value) for name, value in row.items() if not math.isnan(value))
     middle = {side: median(values) for side, values in sides.items()}
@@ -101,7 +105,10 @@ def relative(row: Row, of: Mapping[str, str]) -> dict[str, float]:
 
 
 def sweep(nodes: Sequence[str], racks: Racks, seed: int) -> list[list[Pair]]:
-    """Return the pairs of each round of the sweep."""
+    """Return the pairs of each round of the sweep: first within racks, then across them.
+
+    Without racks all pairs are within one. `seed` draws the order of nodes, and pairs across.
+    """
     parts = racks.items() or [("", nodes)]
     rings = [Randomiser(seed, f"sweep {name}").shuffled(members) for name, members in parts]
     rounds = min(SWEEP, len(nodes) - 1 + len(nodes) % 2)
@@ -120,7 +127,7 @@ def sweep(nodes: Sequence[str], racks: Racks, seed: int) -> list[list[Pair]]:
 
 
 def _tournament(members: Sequence[str], number: int) -> list[Pair]:
-    """Return round `number` in which all play all: the circle method."""
+    """Return the pairs of round `number` of a tournament in which all meet all: circle method."""
     first, *rest = [*members, *([""] * (len(members) % 2))]
     turn = number % max(1, len(rest))
     ring = [first, *rest[turn:], *rest[:turn]]
@@ -129,9 +136,10 @@ def _tournament(members: Sequence[str], number: int) -> list[Pair]:
 
 
 def _across(racks: Racks, draw: Randomiser) -> list[Pair]:
-    """Return pairs of nodes of different racks, of as many nodes as can be.
+    """Return disjoint pairs of nodes in different racks, as many as there can be.
 
-    Two racks must not meet as a whole: their pairs would be half of the round, and its median.
+    Partners are drawn over all racks, so that two racks seldom meet as a whole: their pairs would
+    be half of the round, and its median.
     """
     of, found = of_nodes(racks), list[Pair]()
     free = dict.fromkeys(draw.shuffled([*of]))
@@ -147,10 +155,10 @@ def _across(racks: Racks, draw: Randomiser) -> list[Pair]:
 
 
 class Links(Course):
-    """A screen of the links of `nodes`. Units are pairs, by `name_of`.
+    """The course of a screen of links between `nodes`. Units are pairs, by `name_of`.
 
-    Those of metrics that are `one_way` are launched in both orders. Raises ValueError for fewer
-    than LEAST_NODES.
+    Pairs are launched in both orders for the metrics `one_way`, whose figure is of one direction.
+    Raises ValueError for fewer than LEAST_NODES.
     """
 
     later, below, counts_failures = LATER, BELOW, False
@@ -170,14 +178,14 @@ class Links(Course):
         super().__init__(margins, seed, FAMILIES, len(self._planned))
 
     def speeds(self, metric: str) -> dict[str, float]:
-        """Return the median of each node's pairs over that of all, in the sweep."""
+        """Return the median over each node's pairs of their log speeds in the sweep."""
         rows = (relative(row, self._of).items() for row in self.seen[metric])
         known = ((pair_of(name), v) for row in rows for name, v in row if not math.isnan(v))
         values = grouped((node, value) for pair, value in known for node in pair)
         return {node: median(own) for node, own in values.items()}
 
     def take(self, rows: Mapping[str, Row]) -> None:
-        """Take what a round gave by metric; a pair has that of its slower way."""
+        """Take the log speeds of a round by metric; a pair launched both ways has the slower."""
         super().take({metric: _slower_ways(row) for metric, row in rows.items()})
 
     def _nominate(self, metric: str) -> list[Cause]:
@@ -213,9 +221,10 @@ class Links(Course):
         return []
 
     def _pairs(self, still: Sequence[Question], free: dict[str, None], is_clean: Clean) -> Drawn:
-        """Return pairs of `free` nodes for questions, half of them at most, and pairs beside.
+        """Return pairs for questions, of at most half of the `free` nodes, and reference pairs.
 
-        Those come first that have had the fewest; one is left out whose pair has no reference.
+        Questions with the fewest rounds come first; those whose pairs would have no reference are
+        left out. Nodes that are taken leave `free`.
         """
         chosen: list[tuple[Pair, Question]] = []
         number = len(free)
@@ -230,16 +239,15 @@ class Links(Course):
         for side in sorted(sides, reverse=True):
             own = [one for one in chosen if _is_within(one[0], self._of) is side]
             share = len(free) // 4 if len(sides) > 1 and side else len(free)
-            beside = _references(
-                free, is_clean, self._of, side, min(share, max(PARTNERS, len(own)))
-            )
-            both = [*own, *((pair, None) for pair in beside)] if beside else []
+            most = min(share, max(PARTNERS, len(own)))
+            references = _references(free, is_clean, self._of, side, most)
+            both = [*own, *((pair, None) for pair in references)] if references else []
             found += [(name_of(pair), one, side) for pair, one in both]
         return found
 
 
 def _slower_ways(row: Row) -> dict[str, float]:
-    """Return the log speed of each pair, which is that of its slower way; NaN if one failed."""
+    """Return the log speed of each pair, that of its slower direction; NaN if one failed."""
     found: dict[str, float] = {}
     for unit, value in row.items():
         name = name_of(sorted_pair(*pair_of(unit)))
@@ -251,7 +259,11 @@ def _slower_ways(row: Row) -> dict[str, float]:
 def nominated(
     rows: Sequence[Mapping[Pair, float]], racks: Racks, margin: float
 ) -> tuple[list[Cause], tuple[float, ...]]:
-    """Return the causes that a sweep nominates, and what is left of single pairs beside them."""
+    """Return the causes that a sweep nominates, and the residuals of single pairs.
+
+    `rows`: by round, the relative log speed of each pair, NaN where it failed; `margin`: a log
+    ratio. Residuals are log ratios, after the effects of the causes are taken off.
+    """
     of, nodes = of_nodes(racks), frozenset(node for row in rows for pair in row for node in pair)
     good = [(pair, n) for n, row in enumerate(rows) for pair, v in row.items() if not math.isnan(v)]
     rest = [rows[n][pair] for pair, n in good]
@@ -286,7 +298,7 @@ def nominated(
 
 
 Side = tuple[int, bool]
-"""A round, and whether a pair is within a rack: what it can be compared with."""
+"""A round, and whether a pair is within a rack: pairs with the same can be compared."""
 
 
 def _effect(
@@ -294,32 +306,34 @@ def _effect(
     rest: Sequence[float],
     ordered: Mapping[Side, Sequence[float]],
 ) -> tuple[float, float]:
-    """Return how far the pairs of a cause lie from the others of their rounds, their median, and
-    what that is to be multiplied with to be in units of its noise.
+    """Return the effect of a cause, and the factor that makes it one in units of its noise.
 
-    From the others, because a rack with an uplink of its own is half of each round in four racks:
-    the median of all would lie halfway.
+    The effect is the median log ratio of its pairs to the others of their rounds. `own`: where its
+    pairs stand in `rest`, by side; `rest`: a log ratio for each pair and round; `ordered`: the same
+    values by side, sorted. The others alone are the reference, because the pairs of one rack are
+    half of each round in four racks: the median of all would lie halfway.
     """
-    apart, weight = [], 0.0
+    distances, weight = list[float](), 0.0
     for side, places in own.items():
         others = [*ordered[side]]
         for i in places:
             del others[bisect_left(others, rest[i])]
         if others:
             middle = (others[(len(others) - 1) // 2] + others[len(others) // 2]) / 2
-            apart += [rest[i] - middle for i in places]
+            distances += [rest[i] - middle for i in places]
             weight += len(places) * len(others) / len(ordered[side])
-    return (median(apart) if apart else 0.0), math.sqrt(weight)
+    return (median(distances) if distances else 0.0), math.sqrt(weight)
 
 
 Key = tuple[str, ...]
-"""A node, or "" with the names of one or two racks: what ends and groups are known by."""
+"""An end is ("n1",), a node; a group ("", rack) or ("", rack, other rack)."""
 
 
 def _candidates(pairs: Sequence[Pair], racks: Racks) -> list[list[Key]]:
-    """Return the ends and groups that each pair is of; groups take three racks, of several nodes.
+    """Return the ends and groups that each pair belongs to.
 
-    Of two racks all pairs across are alike.
+    Groups are of racks of several nodes, where there are three or more: of two racks all pairs
+    across are of one group, and have no other to be compared with.
     """
     of, found = of_nodes(racks), [list[Key]() for _ in pairs]
     for keys, (one, other) in zip(found, pairs, strict=True):
@@ -341,11 +355,11 @@ def _cause(key: Key, nodes: frozenset[str], racks: Racks) -> Cause:
 
 
 Clean = Callable[[Pair, str], bool]
-"""Whether no cause covers a pair, but that of the name."""
+"""Of a pair and the name of a cause: whether no other cause covers the pair."""
 
 
 def _beside(causes: Collection[Cause]) -> Clean:
-    """Return what says which pairs causes leave untouched that may be true."""
+    """Return a function that says whether a pair is covered by none of `causes`."""
     of = grouped((node, one) for one in causes for node in one.sides[0])
 
     def is_clean(pair: Pair, but: str) -> bool:
@@ -358,7 +372,10 @@ def _beside(causes: Collection[Cause]) -> Clean:
 def _pair_for(
     cause: Cause, free: Mapping[str, None], is_clean: Clean, of: Mapping[str, str]
 ) -> Pair | None:
-    """Return a pair of `cause` that no other covers: of an end within a rack that has several."""
+    """Return a pair of `free` nodes that `cause` alone covers, None where there is none.
+
+    An end is paired within its rack where that has LEAST_BESIDE partners or more.
+    """
     left, right = ([node for node in free if node in side] for side in cause.sides)
     beside = [node for node in right if of.get(node) == of.get(cause.name)]
     if cause.kind == "end" and len(beside) >= LEAST_BESIDE:
@@ -370,7 +387,10 @@ def _pair_for(
 def _references(
     free: dict[str, None], is_clean: Clean, of: Mapping[str, str], within: bool, most: int
 ) -> list[Pair]:
-    """Take at most `most` disjoint pairs that no cause covers, all within racks or all across."""
+    """Return up to `most` disjoint pairs that no cause covers, and take their nodes from `free`.
+
+    All are `within` racks, or all across.
+    """
     left = dict.fromkeys(free)
     found: list[Pair] = []
     while left and len(found) < most:

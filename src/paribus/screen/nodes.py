@@ -1,8 +1,9 @@
-"""Which nodes or GPUs of a fleet are slow: three rounds of all, then the nominated beside others.
+"""The course of a screen of nodes or GPUs: three rounds of all, then the nominated beside others.
 
-Nominated are units whose median of three is below half the margin, no cap. Two groups: where the
-largest gap between the medians of units is wide and both sides are many, each side is screened by
-itself, and that the lower one is slow as a whole is one more question.
+Nominated is every unit whose median of the three lies below the fleet's by half the margin or more.
+A fleet may fall into two groups, such as nodes with old and with new firmware: where the largest
+gap between the medians of units is wide and both sides are many, each side is screened by itself,
+and whether the lower one is slow as a whole is one more question.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ LOWER = Cause("half", "the lower group")
 
 
 class Nodes(Course):
-    """A screen of `units`, by metric. `groups`: by metric one or two lists, the upper first.
+    """The course of a screen of `units`, by metric.
 
-    Raises ValueError for fewer than LEAST_UNITS units.
+    `groups`: by metric, the units of each group: one, or two, the upper first. Raises ValueError
+    for fewer than LEAST_UNITS units.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class Nodes(Course):
         super().__init__(margins, seed, families, ROUNDS)
 
     def speeds(self, metric: str) -> dict[str, float]:
-        """Return the median of each unit over that of all, in the first rounds."""
+        """Return the median log speed of each unit over that of all, in the first rounds."""
         return middles(self.seen[metric], self.units[metric])
 
     def _nominate(self, metric: str) -> list[Cause]:
@@ -74,22 +76,21 @@ class Nodes(Course):
         found: Drawn = []
         if number <= ROUNDS:
             found = [(unit, None, 0) for unit in self.units[metric] if unit not in gone]
-        out = gone.union(one.unit for one in mine)
+        no_reference = gone.union(one.unit for one in mine)
         still = {one.unit: one for one in mine if one.word == "open"}
-        whole = still.pop(LOWER.name, None)
+        about_lower = still.pop(LOWER.name, None)
         for side, members in enumerate(self.groups[metric]):
-            inside = {*members}
-            own = [(unit, one, side) for unit, one in still.items() if unit in inside]
-            if own or whole:
-                others = [unit for unit in members if unit not in out]
+            own = [(unit, still[unit], side) for unit in still if unit in {*members}]
+            if own or about_lower:
+                others = [unit for unit in members if unit not in no_reference]
                 draw = Randomiser(self.seed, f"{metric} {side} {number}")
-                beside = draw.shuffled(others)[: max(PARTNERS, len(own))]
-                found += [*own, *((unit, None, side) for unit in beside)]
+                references = draw.shuffled(others)[: max(PARTNERS, len(own))]
+                found += [*own, *((unit, None, side) for unit in references)]
         return Randomiser(self.seed, f"{metric} {number}").shuffled(found)
 
 
 def relative(row: Row, members: Sequence[str]) -> dict[str, float]:
-    """Return the log speeds of `members` in a round over their median; who failed is left out."""
+    """Return the log speeds of `members` in a round less their median; failed ones are left out."""
     known = {unit: row[unit] for unit in members if not math.isnan(row.get(unit, math.nan))}
     middle = median(known.values()) if known else 0.0
     return {unit: value - middle for unit, value in known.items()}
@@ -103,14 +104,15 @@ def _several(rows: Sequence[Row], members: Sequence[str]) -> dict[str, list[floa
 
 
 def middles(rows: Sequence[Row], members: Sequence[str]) -> dict[str, float]:
-    """Return the median over the rounds of all of each unit that has two values or more."""
+    """Return the median relative log speed of each unit that has two values or more."""
     return {unit: median(values) for unit, values in _several(rows, members).items()}
 
 
 def scatter(rows: Sequence[Row], members: Sequence[str]) -> list[float]:
-    """Return by how much launches lie off their unit's mean, as a sample of the noise.
+    """Return how far each launch lies from its unit's mean, as log ratios: a sample of the noise.
 
-    Three values less their mean have two thirds of the variance: scaled by sqrt(3/2).
+    Of three values the deviations from their mean have two thirds of the variance, so that they
+    are scaled by sqrt(3/2).
     """
     found = []
     for values in _several(rows, members).values():
@@ -123,7 +125,10 @@ def scatter(rows: Sequence[Row], members: Sequence[str]) -> list[float]:
 def divided(
     rows: Sequence[Row], units: Sequence[str], margin: float
 ) -> tuple[tuple[str, ...], ...]:
-    """Return one group of units, or two with a gap between them, the upper first."""
+    """Return the groups of units: one, or two with a gap between them, the upper first.
+
+    `margin` is a log ratio.
+    """
     of = middles(rows, units)
     order = sorted(of, key=lambda unit: of[unit])
     least = max(LEAST_GROUP, math.floor(GROUP_SHARE * len(order)) + 1)

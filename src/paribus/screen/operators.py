@@ -1,7 +1,7 @@
-"""What operators do with an answer: exclude nodes, drain them, and undo that.
+"""The commands by which operators take slow nodes out of use: sbatch, scontrol and kubectl.
 
-Of a drained node the reason says whose it is. One whose reason does not begin with words.PREFIX
-was drained by somebody else, and stays as it is.
+`paribus screen` prints them, and runs those of Slurm with --drain. A node whose reason does not
+begin with words.PREFIX was drained by somebody else, and stays as it is.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ def exclude(answer: Answer) -> str:
 
 
 def slow_nodes(answer: Answer) -> dict[str, list[Line]]:
-    """Return the slow nodes, each with its lines: of a GPU, its node is."""
+    """Return the slow nodes, each with its lines: a node is slow if one of its GPUs is."""
     return grouped((nodes_of(one.node)[0], one) for one in answer.having("slow"))
 
 
 def commands(answer: Answer, *, kubernetes: bool = False) -> tuple[list[str], list[str]]:
-    """Return the commands that take the slow nodes out, and those that bring them back.
+    """Return the commands that take the slow nodes out of use, and those that bring them back.
 
-    As a shell takes them: Slurm drains a node, Kubernetes keeps pods off it, and both say why.
+    They are lines for a shell: Slurm drains a node, Kubernetes keeps pods off it; both keep the
+    reason.
     """
     out: list[Sequence[str]] = []
     back: list[Sequence[str]] = []
@@ -54,7 +55,7 @@ def commands(answer: Answer, *, kubernetes: bool = False) -> tuple[list[str], li
 
 
 def reported(answer: Answer, *, kubernetes: bool) -> tuple[list[str], list[str]]:
-    """Return the lines that an operator is shown: what takes nodes out, and what brings back."""
+    """Return the lines for operators as `commands` does, before them the option for sbatch."""
     out, back = commands(answer, kubernetes=kubernetes)
     left_out = "" if kubernetes else exclude(answer)
     return [*filter(None, [left_out]), *out], back
@@ -68,7 +69,7 @@ def _drained(node: str, lines: Sequence[Line]) -> tuple[str, ...]:
 def drain(answer: Answer) -> list[str]:
     """Drain the slow nodes by Slurm, and return a sentence on each.
 
-    Raises UserError where Slurm does not answer or refuses, after the nodes before.
+    Raises UserError where Slurm does not answer or refuses: the nodes before that one are drained.
     """
     reported = []
     slow = slow_nodes(answer)
@@ -88,10 +89,11 @@ def drain(answer: Answer) -> list[str]:
 
 
 def _state(node: str) -> tuple[str, str]:
-    """Return the state of a node and the reason that stands there."""
-    said = ask_slurm(("scontrol", "show", "node", node), REFUSED)
-    state = re.search(r"\bState=(\S+)", said)
-    why = re.search(r"^\s*Reason=(.*?)(?: \[\S+@\S+\])?$", said, re.MULTILINE)
+    """Return the state of a node in Slurm and its reason, "" for none."""
+    text = ask_slurm(("scontrol", "show", "node", node), REFUSED)
+    state = re.search(r"\bState=(\S+)", text)
+    #    Reason=Not responding [root@2026-01-31T10:00:00]
+    why = re.search(r"^\s*Reason=(.*?)(?: \[\S+@\S+\])?$", text, re.MULTILINE)
     if not state:
         raise UserError("scontrol shows no such node", place=node, fix=REFUSED)
     return state[1], why[1].strip() if why else ""

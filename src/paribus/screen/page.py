@@ -1,4 +1,8 @@
-"""The answer of a screen as one HTML page: the fleet or all pairs, and the odd ones opened."""
+"""The answer of a screen as one HTML page, screen.html.
+
+A tile for each node, or a matrix of all pairs, coloured by speed; what an operator must look at
+with its evidence and facts; the commands for operators; and a table of all nodes.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +36,10 @@ MOST_FIGURES = 64
 """Nodes up to which each tile of the fleet shows its figure, not only when it is pointed at."""
 
 MOST_IN_A_MATRIX = 128
-"""Nodes up to which all pairs are drawn; of up to 24 the figures are written."""
+"""Nodes up to which all pairs are drawn."""
 
 MOST_WRITTEN = 24
+"""Nodes up to which the cells of the matrix show their figures."""
 
 COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open"}
 
@@ -61,12 +66,12 @@ def page(answer: Answer, *, kubernetes: bool = False) -> str:
 
 
 def _group_section(two: Two) -> Html:
-    said = element("p", escape(words.group(two)))
-    return element("section", element("h2", "Two groups"), said, _facts(two.facts))
+    text = element("p", escape(words.group(two)))
+    return element("section", element("h2", "Two groups"), text, _facts(two.facts))
 
 
 def _odd(answer: Answer) -> Html:
-    """Return the nodes, and what lies between them, that an operator must look at, with facts."""
+    """Return the section of what an operator must look at: nodes and links, with their facts."""
     parts = []
     for one in (*answer.ways, *answer.lines):
         if colour := COLOURS.get(one.word):
@@ -78,6 +83,7 @@ def _odd(answer: Answer) -> Html:
 
 
 def _facts(facts: tuple[Difference, ...]) -> Html:
+    """Return the table of facts that differ from those of the peers."""
     rows = [
         [
             element("code", escape(one.key)),
@@ -91,14 +97,14 @@ def _facts(facts: tuple[Difference, ...]) -> Html:
 
 
 def _fleet(answer: Answer) -> Html:
-    """Return a tile for each node, by benchmark."""
+    """Return a section with a tile for each node, for each benchmark."""
     lines = sorted(answer.lines, key=lambda one: (len(one.node), one.node))
     tiles = {label: [_tile(answer, one, label) for one in lines] for label in answer.screen.margins}
     note = (
         "Speed against the median of the fleet in the rounds of all nodes. Outlined: proved slow on"
         " fresh rounds."
     )
-    boxes = {label: element("div", *own, kind="fleet") for label, own in tiles.items()}
+    boxes = {label: element("div", *cells, kind="fleet") for label, cells in tiles.items()}
     return _pictures("The fleet", note, boxes)
 
 
@@ -121,7 +127,10 @@ def _tile(answer: Answer, line: Line, label: str) -> Html:
 
 
 def _grade(speed: float, margin: float, *, named: bool) -> str | None:
-    """Return the classes of a cell: how far below the median it is, and whether it is named."""
+    """Return the CSS classes of a cell; `speed` is a ratio to the median, `margin` a share.
+
+    "a", "b", "c": ever farther below the median; "f": faster than it by a margin; "named": slow.
+    """
     below = 1 - speed
     grades = ((3 * margin, "c"), (margin, "b"), (margin / 2, "a"))
     kind = next((name for bound, name in grades if below > bound), "f" if -below > margin else "")
@@ -133,8 +142,8 @@ def _pairs(answer: Answer) -> Html:
     of, number = of_nodes(answer.screen.racks), len(answer.screen.nodes)
     nodes = sorted(answer.screen.nodes, key=lambda node: (of.get(node, ""), len(node), node))
     if number > MOST_IN_A_MATRIX:
-        said = f"answer.json has all pairs: a matrix of {number} nodes is too large to read."
-        return element("section", element("h2", "All pairs"), element("p", said))
+        note = f"answer.json has all pairs: a matrix of {number} nodes is too large to read."
+        return element("section", element("h2", "All pairs"), element("p", note))
     note = (
         "Speed against the median of its round. Rows send, columns receive. Outlined: slow, an end"
         " at its name. Empty: not measured before the proofs."
@@ -170,7 +179,7 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> Html:
 
 def _commands(answer: Answer, kubernetes: bool) -> Html:
     out, back = operators.reported(answer, kubernetes=kubernetes)
-    lines = [element("pre", Html("\n").join(map(escape, own))) for own in (out, back)]
+    lines = [element("pre", Html("\n").join(map(escape, texts))) for texts in (out, back)]
     after = (element("p", "After the repair:"), lines[1]) if back else ()
     title = element("h2", "For operators")
     return element("section", title, lines[0], *after) if out else Html("")

@@ -1,4 +1,7 @@
-"""In what slow nodes differ from their peers: by the facts of each, the likeliest cause first."""
+"""The facts in which slow nodes differ from their peers, the likeliest cause first.
+
+Example: "numa.balancing 1, others: 0" beside a node that was called slow.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,22 @@ MOST_FACTS = 8
 """Facts that are named beside a slow node."""
 
 CLOCKS = ("probe.*.clock_ghz",)
-"""Facts that vary from launch to launch of which more is better: of loads and waits less is."""
+"""Facts that vary from launch to launch whose higher values are better; of all others (loads,
+waits) lower ones are."""
 
 OFTEN, SELDOM = 0.5, 0.1
-"""Shares of launches beside which a command was busy: on the slow node, and on its peers."""
+"""Shares: a node's command is busy beside OFTEN of its launches; peers agree if OFTEN of them do; a
+value that SELDOM of the peers or fewer have is a difference."""
 
 ByNode = Mapping[str, Facts]
+"""The facts of each node, by its name."""
 
 
 def facts_of(store: Store) -> dict[str, Facts]:
-    """Return the facts of each node: gathered, and the usual ones of launches on it alone."""
+    """Return the facts of each node: those gathered, and the usual ones of its launches.
+
+    Launches on pairs are left out. BESIDE: the commands busy beside OFTEN of a node's launches.
+    """
     launches = grouped(
         (nodes_of(one.launch.arm)[0], one.outcome.facts)
         for one in store.launches(samples=False)
@@ -48,9 +57,10 @@ def facts_of(store: Store) -> dict[str, Facts]:
 def between(
     screen: Screen, units: Iterable[str], peers: Iterable[str], facts: ByNode
 ) -> tuple[Difference, ...]:
-    """Return in what the nodes of `units` differ from most `peers`, the likeliest cause first.
+    """Return the facts in which the nodes of `units` differ from most `peers`, likeliest first.
 
-    A fact is reported where the usual value of the nodes is seldom among the peers.
+    A fact is reported where the usual value of the nodes is rare among the peers. At most
+    MOST_FACTS; none where no facts of the units, or of the peers, are known.
     """
     ours, theirs = (
         {name: facts[name] for unit in side for name in nodes_of(unit)[:1] if name in facts}
@@ -67,9 +77,9 @@ def between(
 
 
 def _reported(one: Difference, ours: ByNode, theirs: ByNode) -> Difference | None:
-    """Return a difference if the usual value of `ours` is seldom among `theirs`, who mostly agree.
+    """Return a difference if the usual value of `ours` is rare among `theirs`, who mostly agree.
 
-    What every node has otherwise, such as a serial number, is no difference from the peers; a
+    What is different on every node, such as a serial number, is no difference from the peers; a
     number that varies from launch to launch is one where it is worse than those of all of them.
     """
     if classify(one.key).kind == "volatile":
@@ -81,8 +91,8 @@ def _reported(one: Difference, ours: ByNode, theirs: ByNode) -> Difference | Non
             return None
         value, low, high = median(here), min(there), max(there)
         slower = value < low if matches(one.key, CLOCKS) else value > high
-        said = f"{low:.4g} to {high:.4g}"
-        return replace(one, arm_value=f"{value:.4g}", reference_value=said) if slower else None
+        span = f"{low:.4g} to {high:.4g}"
+        return replace(one, arm_value=f"{value:.4g}", reference_value=span) if slower else None
     usual, others = (
         Counter(text_of(facts, one.key) for facts in side.values()) for side in (ours, theirs)
     )
@@ -94,6 +104,8 @@ def _busy(ours: ByNode, theirs: ByNode) -> list[Difference]:
     """Return the commands that are busy on these nodes and not on their peers."""
     here = set.intersection(*(set(facts[BESIDE]) for facts in ours.values()))
     there = Counter(name for facts in theirs.values() for name in facts[BESIDE])
-    own = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
+    alone = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
     reason = "something else used processors while these launches were made"
-    return [Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in own]
+    return [
+        Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in alone
+    ]

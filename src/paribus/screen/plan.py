@@ -1,7 +1,9 @@
-"""What a screen measures, where, and by which bounds: frozen before its first launch.
+"""The plan of a screen: what it measures, where, and by which margins, frozen in screen.json.
 
-screen.json lies beside launches.db (store/), of which a block is a round and an arm is a unit: a
-node, a GPU of one, or two nodes in their order.
+From the options of `paribus screen` (`--with`, `--margin`, `--rack`, ...) comes a Screen, which is
+written before the first launch and read again by `--resume`. It lies beside launches.db (store/),
+in which a block is a round, and an arm is a unit, named "node3", "node3:gpu0" (one GPU of a node)
+or "node3|node4" (a link, launched from node3).
 """
 
 from __future__ import annotations
@@ -58,19 +60,22 @@ ON_ALL_CORES = ("memory_bandwidth", "ep")
 LINKS = ("latency bytes=8", "bandwidth bytes=65536 samples=10")
 
 _NO_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
+"""What a label cannot hold of a network, such as the "/" of 10.1.0.0/16."""
+
 MOST_GPUS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A frozen screen. `hosts`, `network`, `mpi`: as the command line named them.
+    """The frozen plan of a screen; a *label* is the name of one of its `selections`.
 
-    `nodes` are those it began with and `absent` those it could not, with the reason; `margins` are
-    shares by label; `at_once`: nodes that are launched on at the same time, 0 for all; `step`: of
-    them so many begin in one second, 0 for all. `links`: its units are pairs of nodes, in `racks`
-    by name where they are known; `gpus`: how many a node has that are units; `boots`: which start
-    of its system each node was in. A batch has one of `families` equal shares of the error.
-    `networks`: over which each label is measured, where links are over several; empty for one.
+    `hosts`, `network`, `mpi`: as the command line named them. `nodes`: those it began with;
+    `absent`: those that could not be used, with the reason. `margins`: by label, as shares (0.04).
+    `at`: when it was frozen, in seconds since the epoch. `at_once`: on how many nodes launches run
+    at the same time; `step`: how many launches begin in one second; 0 for all. `links`: its units
+    are pairs of nodes; `racks`: the nodes of each, empty where they are not known. `gpus`: how many
+    GPUs of each node are units. `boots`: the boot id of each node. `families`: a batch has the
+    share 1/families of the error. `networks`: the network of each label, where there are several.
     """
 
     hosts: str
@@ -98,11 +103,11 @@ class Screen:
 
     @property
     def least(self) -> int:
-        """How many units can be compared with each other at least."""
+        """The fewest units (nodes where it is of links) that can be compared with each other."""
         return LEAST_NODES if self.links else LEAST_UNITS
 
     def selection(self, label: str) -> Selection:
-        """Return what a label stands for."""
+        """Return the benchmark and parameters that a label stands for."""
         [found] = [one for one in self.selections if one.label == label]
         return found
 
@@ -114,23 +119,23 @@ class Screen:
         return (choose(selection.parameters) if choose else benchmark.metrics)[0]
 
     def units(self, label: str) -> tuple[str, ...]:
-        """Return what is launched on for a benchmark in a round of all: nodes, or their GPUs."""
+        """Return the units that a benchmark is measured on: the nodes, or each of their GPUs."""
         if not (self.gpus and uses_one_gpu(self.selection(label))):
             return self.nodes
         return tuple(f"{node}:gpu{i}" for node in self.nodes for i in range(self.gpus.get(node, 0)))
 
     def noun(self, labels: Iterable[str]) -> str:
-        """Return what a unit of these benchmarks is called."""
+        """Return what a unit of these benchmarks is called: "pair", "GPU" or "node"."""
         if self.links:
             return "pair"
         return "GPU" if all(self.units(label) != self.nodes for label in labels) else "node"
 
     def both_ways(self, label: str) -> bool:
-        """Return whether units are pairs that are launched in both orders: a rate is one way."""
+        """Return whether pairs are launched in both orders: a rate, not a latency, has a way."""
         return self.links and self.metric(label).better == "higher"
 
     def course(self) -> Course:
-        """Return its course before the first round."""
+        """Return the course of this screen as it stands before the first round."""
         if self.links:
             one_way = [label for label in self.margins if self.both_ways(label)]
             return Links(self.nodes, self.racks, self.bounds, self.seed, one_way)
@@ -139,7 +144,7 @@ class Screen:
 
     @property
     def digest(self) -> str:
-        """What ties the stored launches to it."""
+        """The SHA-256 by which stored launches are bound to this plan."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -149,9 +154,13 @@ def uses_one_gpu(selection: Selection) -> bool:
 
 
 def racks_of(texts: Sequence[str], nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the racks of `nodes` that `--rack` names, by the nodeset of each; the rest is one.
+    """Return the nodes of each rack, by its nodeset; `texts` are nodesets as `--rack` names them.
 
-    Raises UserError for a node in two racks.
+    Nodes that no rack names are one more; empty where that leaves fewer than two racks. Raises
+    UserError for a node in two racks.
+
+    >>> racks_of(["n[1-2]"], ["n1", "n2", "n3", "n4"])
+    {'n[1-2]': ('n1', 'n2'), 'n[3-4]': ('n3', 'n4')}
     """
     found, taken = dict[str, tuple[str, ...]](), set[str]()
     for text in texts:
@@ -178,10 +187,11 @@ def selections(
     *,
     links: bool = False,
 ) -> tuple[Selection, ...]:
-    """Return what `--with` and `--command` ask for, on nodes of so many `cores`.
+    """Return the selections that `--with` and `--command` ask for, on nodes of so many `cores`.
 
-    `benchmarks` are names, each with KEY=VALUE after it; `figure` is what the command prints.
-    With `links` a launch is on two nodes. Raises UserError as a study file does.
+    `benchmarks`: texts of `--with`, such as "cg ranks=4". `figure`: keys of a study file that say
+    what the command prints (regex, unit, better). With `links` a launch is on two nodes. Raises
+    UserError for whatever a study file may not say.
     """
     from paribus.studyfile.load import selections_of
     from paribus.studyfile.written import split
@@ -195,7 +205,7 @@ def selections(
     for one in selections_of(top, Path(), None)[0]:
         if links:
             _check_pair(one)
-        # All nodes have the same size of a GPU's arrays.
+        # Without a size each node would choose its own: here all GPUs have arrays of one size.
         is_open = benchmark_of(one).arrays and one.parameters["bytes"] is None
         size = {"bytes": [GPU_ARRAY]} if is_open else {}
         found.append(replace(one, parameters={**one.parameters, **size}))
@@ -205,10 +215,10 @@ def selections(
 def over(
     selections: Sequence[Selection], networks: Sequence[str]
 ) -> tuple[tuple[Selection, ...], dict[str, str]]:
-    """Return the selections over each of several networks, and the network of each label.
+    """Return each selection once per network, and the network of each label.
 
-    A label ends in its network: "latency.ib0". With one network, or none, all stays as it is.
-    Raises UserError for a network that is named twice.
+    A label then ends in its network: "latency.ib0". With one network, or none, the selections
+    stay as they are, and no label has a network. Raises UserError for a network named twice.
     """
     if len(networks) < 2:
         return tuple(selections), {}
@@ -236,7 +246,7 @@ def _check_pair(selection: Selection) -> None:
 
 
 def _table(text: str, cores: int) -> dict[str, Any]:
-    """Return the table of a study file that `--with` stands for."""
+    """Return the table of a study file for a text of `--with`, such as "cg ranks=4"."""
     name, *words = commandline.split(text) or ("",)
     table: dict[str, Any] = {"name": name}
     if name in ON_ALL_CORES:
@@ -251,7 +261,10 @@ def _table(text: str, cores: int) -> dict[str, Any]:
 
 
 def margins_of(texts: Sequence[str], several: Sequence[Selection]) -> dict[str, float]:
-    """Return the margin of each of `several` by label, as shares; `texts` are 4% or LABEL=4%."""
+    """Return the margin of each selection by label, as a share.
+
+    `texts` are those of `--margin`, "4%" for all or "ep=2%" for one label. Raises UserError.
+    """
     found = {one.label: MARGINS.get(one.benchmark, MARGIN) for one in several}
     for text in texts:
         label, given, share = text.rpartition("=")
@@ -267,7 +280,7 @@ def margins_of(texts: Sequence[str], several: Sequence[Selection]) -> dict[str, 
 
 
 def batches(directory: Path) -> list[Path]:
-    """Return the directories of the batches that a fleet was screened in, in their order."""
+    """Return the directories of batches below `directory`, batch-1 first; none without `--wait`."""
     found: list[Path] = []
     while (one := directory / f"batch-{len(found) + 1}" / NAME).exists():
         found.append(one.parent)
@@ -275,7 +288,7 @@ def batches(directory: Path) -> list[Path]:
 
 
 def write(screen: Screen, directory: Path, *, anew: bool = False) -> None:
-    """Write screen.json, also `anew`; raises StoreError where one is there already."""
+    """Write screen.json; raises StoreError where one is there already, unless it may be `anew`."""
     if not anew:
         check_free(directory)
     table = {"schema": SCHEMA, "sha256": screen.digest, **asdict(screen)}
@@ -336,22 +349,25 @@ def read(directory: Path) -> Screen:
         cause = f"holds no screen: no file {NAME}"
         raise StoreError(cause, place=str(directory), fix=fix) from None
     except (OSError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or error
         fix = "restore it, or screen again"
-        raise StoreError(f"cannot be read: {said}", place=str(path), fix=fix) from error
+        raise StoreError(f"cannot be read: {reason}", place=str(path), fix=fix) from error
     return screen
 
 
 def _check_sound(screen: Screen) -> None:
-    """Raise what Python raises for a screen that nobody froze: a hash is no proof."""
+    """Raise ValueError for a plan that Paribus cannot have written.
+
+    Its hash proves nothing: whoever writes another plan can write its hash, too.
+    """
     labels = [one.label for one in screen.selections]
     shares = all(0 < share < 1 for share in screen.margins.values())
     alike = sorted(labels) == sorted(screen.margins) and labels and screen.seed >= 0
     dated = 0 <= screen.at < LATEST and 1 <= screen.families < math.inf and screen.step >= 0
     if not (shares and alike and dated and len({*screen.nodes}) == len(screen.nodes)):
         raise ValueError("its nodes, benchmarks, margins or date are of no screen")
-    inside = sorted(node for own in screen.racks.values() for node in own)
-    whole = not inside or inside == sorted(screen.nodes)
+    in_racks = sorted(node for members in screen.racks.values() for node in members)
+    whole = not in_racks or in_racks == sorted(screen.nodes)
     over_each = not screen.networks or sorted(screen.networks) == sorted(labels)
     if not (whole and over_each) or any(number > MOST_GPUS for number in screen.gpus.values()):
         raise ValueError("its racks, networks or GPUs are of no screen")
@@ -375,7 +391,8 @@ def check_enough(screen: Screen) -> None:
 def check_same(frozen: Screen, new: Screen, directory: Path, what: str = "selections") -> None:
     """Raise StoreError where the command line asks for another screen than was frozen.
 
-    `what` is measured must be the same: of nodes with fewer cores the selections are others.
+    `what` is the field that says what is measured: "selections", or "margins", whose keys are the
+    labels, where batches are compared: ranks follow the cores of a batch's nodes.
     """
     for key in ("hosts", what, "margins", "links", "network", "networks", "mpi"):
         ours, theirs = (json.dumps(asdict(one)[key]) for one in (frozen, new))

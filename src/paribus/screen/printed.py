@@ -1,4 +1,4 @@
-"""The answer of a screen on a terminal: what is wrong first, healthy nodes as one line."""
+"""The answer of a screen as JSON and on a terminal: what is wrong first, healthy nodes folded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "paribus.screen/1"
 
 
 def to_json(answer: Answer) -> dict[str, Any]:
-    """Return the whole answer."""
+    """Return the whole answer as a JSON object, by docs/screen-schema.json."""
     screen = answer.screen
     drain, resume = operators.commands(answer)
     return {
@@ -110,7 +110,7 @@ STYLES = {"slow": "bold red", "undecided": "yellow", "failed": "bold red"}
 
 
 def print_answer(answer: Answer, console: Console) -> None:
-    """Print the answer, its evidence and what it promises."""
+    """Print the answer, its evidence and what the screen promises."""
     line(console, words.headline(answer), style="bold")
     line(console, words.measured(answer))
     for two in answer.groups:
@@ -137,7 +137,7 @@ def print_answer(answer: Answer, console: Console) -> None:
 
 
 def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> None:
-    """Print what takes the slow nodes out, and what brings them back."""
+    """Print the commands that take the slow nodes out of use, and those that bring them back."""
     out, back = operators.reported(answer, kubernetes=kubernetes)
     if out:
         heading(console, "For operators")
@@ -151,5 +151,5 @@ def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> Non
 
 def _print_facts(facts: tuple[Difference, ...], console: Console) -> None:
     for one in facts:
-        said = f"{one.key} {one.arm_value}, others: {one.reference_value}"
-        item(console, f"{said} ({LIKELY[one.rank]})", indent=6)
+        values = f"{one.key} {one.arm_value}, others: {one.reference_value}"
+        item(console, f"{values} ({LIKELY[one.rank]})", indent=6)

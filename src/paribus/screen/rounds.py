@@ -1,7 +1,8 @@
-"""Rounds of launches on all units that a screen wants, each launch stored as it ends.
+"""The rounds of a screen: launches on all units that its course wants, each stored as it ends.
 
-A node that hangs, dies or answers late costs that node its round, and nobody else's: a thread
-runs each launch, and who is far behind the others is not waited for.
+Each launch runs in a thread of its own. A launch that takes far longer than most others of its
+round is ended, and fails; where even that does not end it, its node is left to itself, so that one
+hanging node delays a round by a few times the length of a launch, and never stops it.
 """
 
 from __future__ import annotations
@@ -38,25 +39,31 @@ from paribus.screen.plan import Screen
 from paribus.store import Store
 
 OFTEN = 0.05
-"""The share of nodes nominated that is forecast beside a single one."""
+"""`--dry-run` forecasts the proofs of one nominated unit, and of this share of all."""
 
 FIRST_S = 600.0
 """Seconds that a launch may take while nothing is known of its length."""
 
 LATE = 5.0
-"""How many times as long as half of the nodes a launch may take: a clock at a fifth is seen."""
+"""How many times as long as the median a launch may take: a node at a fifth of its clock is still
+measured."""
 
 LEAST_S = 10.0
 """Seconds that a launch may take in any case."""
 
 ENDING_S = 10.0
-"""Seconds that a launch which is ended may take to end, before its node is left to itself."""
+"""Seconds that a launch may take to end once it was asked to, before its node is given up."""
 
 POLL_S = 0.2
+"""Seconds between looks for launches that are late."""
 
 
 def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
-    """Print rounds and minutes for no nominated node and for a twentieth."""
+    """Print how many rounds and minutes the screen will take: with none, one, OFTEN nominated.
+
+    To know the time of a launch, one of each benchmark is made on the first unit; raises
+    LaunchError where it fails.
+    """
     walls = {one.label: _wall_s(screen, one, fleet, local) for one in screen.selections}
     number = max(len(screen.units(label)) for label in walls) // (1 + screen.links)
     each = sum(wall_s * (1 + screen.both_ways(label)) for label, wall_s in walls.items())
@@ -79,12 +86,12 @@ def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
 
 
 def _most(screen: Screen, units: int) -> int:
-    """Return how many of so many units are launched on at once; a pair takes two nodes."""
+    """Return on how many of so many `units` launches run at once; a pair takes two nodes."""
     return max(1, screen.at_once // (1 + screen.links)) if screen.at_once else units
 
 
 def _wall_s(screen: Screen, selection: Selection, fleet: Fleet, local: LocalStation) -> float:
-    """Return the seconds of a launch on the first unit; raises LaunchError where it fails."""
+    """Return the wall time in seconds of a launch on the first unit; raises LaunchError."""
     name = BAR.join(screen.nodes[:2]) if screen.links else screen.units(selection.label)[0]
     flight = _Flight(Launch(1, 1, selection.label, name, 1))
     with tempfile.TemporaryDirectory(dir=local.here) as folder:
@@ -106,10 +113,11 @@ def execute(
     notify: Callable[[str], None],
     budget_s: float = math.inf,
 ) -> None:
-    """Run rounds until nothing is wanted, or `budget_s` seconds would be exceeded.
+    """Run rounds until the course wants no more, or the next one would exceed `budget_s` seconds.
 
-    `known` has what is stored already, and then all. Raises StoreError, and AllocationError where
-    nodes were lent and are taken back.
+    `known` holds what is stored already, and takes what is added. `notify` shows a line before
+    each round, and says why rounds end early. Raises StoreError, and AllocationError where a job
+    that lends all the nodes ended.
     """
     begin, longest = time.monotonic(), 0.0
     screen, course, sitting = known.screen, known.course, _Sitting(known, store, fleet)
@@ -131,7 +139,7 @@ def execute(
 
 
 def _reported(known: Known, label: str, units: Sequence[str]) -> str:
-    """Return the line about a round before it starts."""
+    """Return the line that is shown before the launches of a benchmark in a round."""
     open_ = sum(one.word == "open" for one in known.course.questions)
     what = f"; {open_} to be proved" if open_ else ""
     walls = known.walls.get(label)
@@ -144,9 +152,11 @@ def _reported(known: Known, label: str, units: Sequence[str]) -> str:
 
 @dataclass(slots=True)
 class _Flight:
-    """A launch on its way: since when, when it was asked to end, and how it ended.
+    """A launch in its thread, begun at `since` (seconds of the monotonic clock).
 
-    `station` is there once its unit has been reached, then `prepared`; `broken` is what ended it.
+    `station` is set once its unit has been reached, then `prepared`, and `ended` as it ends.
+    `warned_s`: when it was asked to end because it was late, 0 if it was not. `broken`: the
+    exception that ended the thread.
     """
 
     launch: Launch
@@ -159,23 +169,32 @@ class _Flight:
     broken: BaseException | None = None
 
     def fly(self, screen: Screen, fleet: Fleet, logs: tuple[Path, Path], limit_s: float) -> None:
-        """Reach the unit of the launch and make it; may be asked to end in the meantime."""
+        """Reach the unit and make the launch, `limit_s` seconds at most; returns when it ended.
+
+        `logs`: the files for what it prints and for its errors.
+        """
         launch = self.launch
-        what = screen.selection(launch.benchmark), benchmark_of(screen.selection(launch.benchmark))
+        selection = screen.selection(launch.benchmark)
         network = screen.networks.get(launch.benchmark, "")
         with fleet.reached(launch.arm, network) as (station, ready):
             self.station = station
-            scratch = f"{station.scratch}/{launch.number}"
+            scratch, what = (
+                f"{station.scratch}/{launch.number}",
+                (selection, benchmark_of(selection)),
+            )
             self.prepared = prepare(ready, what, launch.seed, scratch, logs, limit_s)
             start(station, self.prepared, self.ended)
 
     def cancel(self) -> None:
-        """End the launch if it has begun."""
+        """End the launch from another thread, if it has begun."""
         if self.station is not None:
             self.station.cancel()
 
     def outcome(self) -> Outcome:
-        """Return what came of it; in the main thread alone, for expressions of users are read."""
+        """Return the outcome of a launch that ended.
+
+        Call it in the main thread: a user's regular expression is bounded there alone.
+        """
         assert self.prepared is not None
         if self.warned_s and self.ended.done is not None:
             self.ended.done = replace(self.ended.done, timed_out=True)
@@ -187,9 +206,9 @@ class _Flight:
 
 
 class _Sitting:
-    """Launches of rounds; nodes whose last launch was given up are `stuck` until it ends.
+    """The launches that are running: `busy`, by unit, whose nodes are `engaged`.
 
-    `busy` are the units of launches on their way, whose nodes are `engaged`.
+    `stuck`: nodes whose last launch was given up, each with the thread in which it still runs.
     """
 
     def __init__(self, known: Known, store: Store, fleet: Fleet) -> None:
@@ -199,7 +218,7 @@ class _Sitting:
         self.engaged: set[str] = set()
 
     def launch(self, label: str, number: int, units: Sequence[str]) -> None:
-        """Run a launch of `label` on each of `units`, so many at once, and store each."""
+        """Make a launch of `label` on each of `units` in round `number`, and store each."""
         waiting, walls, done = [*reversed(units)], list[float](), queue.SimpleQueue[str]()
         most = _most(self.screen, len(units))
         begin, step = time.monotonic(), self.screen.step or len(units)
@@ -210,17 +229,17 @@ class _Sitting:
                 while (
                     len(self.busy) < most
                     and len(units) - len(waiting) < due
-                    and (name := self._next(waiting))
+                    and (unit := self._next(waiting))
                 ):
-                    self._start(name, label, number, done)
+                    self._start(unit, label, number, done)
                 try:
-                    name = done.get(timeout=POLL_S)
+                    unit = done.get(timeout=POLL_S)
                 except queue.Empty:
                     late = LATE * median(walls) if len(walls) >= len(units) / 2 else math.inf
-                    self._hurry(min(self._limit(label), max(LEAST_S, late)))
+                    self._end_late(min(self._limit(label), max(LEAST_S, late)))
                     continue
-                if name in self.busy:  # else it was given up, and ends now
-                    flight = self._landed(name)
+                if unit in self.busy:  # else it was given up, and ends now
+                    flight = self._landed(unit)
                     self._keep(flight)
                     walls.append(time.monotonic() - flight.since)
         finally:
@@ -228,20 +247,22 @@ class _Sitting:
                 flight.cancel()
 
     def _next(self, waiting: list[str]) -> str | None:
-        """Take the last of `waiting` none of whose nodes is engaged; None where there is none."""
+        """Take the last unit of `waiting` whose nodes are all idle; None where there is none."""
         for i in range(len(waiting) - 1, -1, -1):
             if self.engaged.isdisjoint(nodes_of(waiting[i])):
                 return waiting.pop(i)
         return None
 
-    def _landed(self, name: str) -> _Flight:
-        self.engaged.difference_update(nodes_of(name))
-        return self.busy.pop(name)
+    def _landed(self, unit: str) -> _Flight:
+        """Return the launch on a unit, whose nodes are free for others from now on."""
+        self.engaged.difference_update(nodes_of(unit))
+        return self.busy.pop(unit)
 
-    def _start(self, name: str, label: str, number: int, done: queue.SimpleQueue[str]) -> None:
-        launch = Launch(self.known.last + 1, number, label, name, self.screen.seed + number)
+    def _start(self, unit: str, label: str, number: int, done: queue.SimpleQueue[str]) -> None:
+        """Start a launch, which puts its unit into `done` as it ends, or store why it cannot be."""
+        launch = Launch(self.known.last + 1, number, label, unit, self.screen.seed + number)
         self.known.last += 1
-        nodes, there = nodes_of(name), self.fleet.stations
+        nodes, there = nodes_of(unit), self.fleet.stations
         if lacking := next((node for node in nodes if node not in there), None):
             self._void(launch, self.fleet.absent.get(lacking, "is not among the hosts any more"))
             return
@@ -250,24 +271,25 @@ class _Sitting:
             return
         logs, limit_s, flight = self.store.log_paths(launch), self._limit(label), _Flight(launch)
 
-        def carried() -> None:
+        def flown() -> None:
             try:
                 flight.fly(self.screen, self.fleet, logs, limit_s)
             except BaseException as error:
                 flight.broken = error
-            done.put(name)
+            done.put(unit)
 
-        self.busy[name] = flight
+        self.busy[unit] = flight
         self.engaged.update(nodes)
-        flight.thread = threading.Thread(target=carried, daemon=True)
+        flight.thread = threading.Thread(target=flown, daemon=True)
         flight.thread.start()
 
     def _limit(self, label: str) -> float:
+        """Return how many seconds a launch may take, by those of the rounds before."""
         walls = self.known.walls.get(label)
         return max(LEAST_S, LATE * median(walls)) if walls else FIRST_S
 
-    def _hurry(self, limit_s: float) -> None:
-        """End launches that take longer than that, and give up nodes that hang."""
+    def _end_late(self, limit_s: float) -> None:
+        """End launches that run for over `limit_s` seconds; give up those that do not end."""
         now = time.monotonic()
         for name, flight in [*self.busy.items()]:
             if now - flight.since > limit_s and not flight.warned_s:
@@ -280,7 +302,7 @@ class _Sitting:
                 self._append(flight.launch, f"hangs: no end {ENDING_S:.0f} s after it was ended")
 
     def _keep(self, flight: _Flight) -> None:
-        """Store what came of a launch; raises what broke it, if that was no node's fault."""
+        """Store the outcome of a launch; raises what broke it, if that was not the node's fault."""
         launch, error = flight.launch, flight.broken
         if error is None:
             self._append(launch, flight.outcome())
@@ -299,11 +321,11 @@ class _Sitting:
             raise error
 
     def _void(self, launch: Launch, why: str) -> None:
-        """Store that a node could not be had, which is no failure of it."""
+        """Store that a launch was not made, because its node was not lent: it is no failure."""
         self._append(launch, why, void=why)
 
     def _append(self, launch: Launch, what: Outcome | str, void: str | None = None) -> None:
-        """Store what came of a launch, or why there was none."""
+        """Store the outcome of a launch, or the reason why there is none, as a fault."""
         if isinstance(what, str):
             what = Outcome(State.FAULT, time.time(), 0.0, None, (), error=what)
         self.store.append(launch, what, void=void)

@@ -1,4 +1,8 @@
-"""One sitting of a screen: what the command line asks for is measured, stored and shown."""
+"""One call of `paribus screen`: from its options to launches, stored, and the answer, shown.
+
+A screen takes hours and may be continued (--resume): then the plan *frozen* in its directory
+counts, and the command line must ask for the same.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +59,7 @@ def executed(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise UserError for what no screen can be."""
+    """Raise UserError for options that do not go together."""
     cause = place = fix = ""
     if bool(arguments.hosts) == bool(arguments.scheduler):
         cause, place = "one of the two says which nodes", "HOSTS, --scheduler"
@@ -83,7 +87,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _screen(arguments: argparse.Namespace, directory: Path) -> None:
-    """Run the screen in `directory`, or what is left of it, or only forecast it."""
+    """Make the launches of the screen in `directory`, those that are left, or only a forecast."""
     frozen = plan.read(directory) if arguments.resume else None
     with ExitStack() as stack:
         if not arguments.dry_run:
@@ -100,7 +104,10 @@ def _screen(arguments: argparse.Namespace, directory: Path) -> None:
 
 
 def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | None) -> None:
-    """Screen what comes free of a partition, in directories below `directory`."""
+    """Screen nodes of a partition as they come free, in batches below `directory`.
+
+    `top`: the plan of the whole, where an earlier sitting began it.
+    """
     partition, end = partition_of(arguments.scheduler), _end(arguments)
     night = Night(
         directory=directory,
@@ -121,19 +128,19 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
 
 
 def _end(arguments: argparse.Namespace) -> float:
-    """Return when the budget ends that begins now, in seconds since the epoch."""
+    """Return when --budget ends if it begins now, in seconds since the epoch."""
     return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
 
 
 def _key(directory: Path) -> str:
-    """Return by what jobs of a screen are known in the queue."""
+    """Return the name of this screen's jobs in the queue."""
     return hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
 
 
 def _reached(
     arguments: argparse.Namespace, directory: Path, frozen: Screen | None, stack: ExitStack
 ) -> Reached:
-    """Return the hosts that are asked for, reached until `stack` ends."""
+    """Return the hosts that are asked for; `stack` ends their connections, or their job."""
     if arguments.scheduler:
         partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
         wanted: Sequence[str] = frozen.nodes if frozen else ()
@@ -161,8 +168,8 @@ def _measured(
 ) -> None:
     """Make and store the launches on hosts that are reached, or only forecast them.
 
-    Goes on with the screen that is `frozen`. Of a batch: `top` is the screen that began in an
-    earlier sitting.
+    `frozen`: the plan in `directory`, if there is one. `top`: of a new batch, the plan of the whole
+    screen, where an earlier sitting began it.
     """
     with ExitStack() as stack:
         reached, cores = answering(reached)
@@ -196,7 +203,7 @@ def _measured(
 def _new(
     arguments: argparse.Namespace, reached: Reached, fleet: Fleet, several: Sequence[Selection]
 ) -> Screen:
-    """Return the screen of nodes that the command line asks for, on what there is."""
+    """Return the plan of what the command line asks for, on the nodes that can be used."""
     names, cores = tuple(fleet.stations), len(this_node().cores)
     racks = arguments.racks or (switches() if arguments.links and arguments.scheduler else [])
     in_turn = cores if reached.hosts.pocket > cores else 0  # pocket hosts that share cores
@@ -227,7 +234,10 @@ def _launched(
     facts: Sequence[Gathered],
     until: float,
 ) -> None:
-    """Freeze the `new` screen, or go on with that which is `frozen`, and make its launches."""
+    """Make the launches of the `frozen` screen, or of the `new` one, which is then frozen.
+
+    `until`: when they must end, in seconds since the epoch.
+    """
     with Store(directory, write=True, held=True) as store:
         if frozen is None:
             plan.write(new, directory)
@@ -264,7 +274,7 @@ def _shown(arguments: argparse.Namespace, directory: Path) -> int:
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what the command prints, as keys of a study file."""
+    """Return what the options say of the command's figure, as keys of a study file."""
     better = ("higher" if arguments.higher else "lower") if arguments.regex else None
     keys = ("regex", "unit", "directory")
     found = {**{key: getattr(arguments, key) for key in keys}, "better": better}

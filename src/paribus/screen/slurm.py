@@ -1,4 +1,4 @@
-"""What Slurm says of a partition, and its idle nodes for as long as a context lasts."""
+"""The nodes of a Slurm partition: their states by sinfo, and the idle ones lent by one job."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from paribus.schedulers.known import in_job
 from paribus.screen.fleet import ARM, Reached, addressed
 
 ANSWER_S = 60.0
+"""Seconds that a command of Slurm may take."""
+
 FREE = "idle"
 PLACE = "paribus screen"
+"""What messages about jobs name as their place."""
 
 
 def partition_of(text: str) -> str:
@@ -34,16 +37,19 @@ def ask_slurm(argv: Sequence[str], fix: str) -> str:
     """Return what a command of Slurm prints; raises UserError, with `fix`, where it fails."""
     answer = capture(argv, timeout_s=ANSWER_S)
     if answer.exit_code:
-        said = " ".join((answer.stderr or answer.stdout).split())[:300]
-        raise UserError(f"Slurm refuses: {said}", place=shlex.join(argv[:3]), fix=fix)
+        reason = " ".join((answer.stderr or answer.stdout).split())[:300]
+        raise UserError(f"Slurm refuses: {reason}", place=shlex.join(argv[:3]), fix=fix)
     return answer.stdout
 
 
 def states(partition: str) -> dict[str, str]:
-    """Return the state of each node of a partition, as sinfo has it; raises UserError."""
+    """Return the state of each node of a partition as sinfo prints it ("idle", "mixed", "down*").
+
+    Raises UserError where sinfo fails, or knows no node of it.
+    """
     argv = ["sinfo", "--noheader", "--Node", f"--partition={partition}", "--format=%N %T"]
-    said = ask_slurm(argv, "start the screen where `sinfo` works")
-    lines = (line.split() for line in said.splitlines())
+    text = ask_slurm(argv, "start the screen where `sinfo` works")
+    lines = (line.split() for line in text.splitlines())
     found = {words[0]: words[1] for words in lines if len(words) == 2}
     if not found:
         fix = "see `sinfo` for the partitions"
@@ -52,7 +58,7 @@ def states(partition: str) -> dict[str, str]:
 
 
 def is_out(state: str) -> bool:
-    """Return whether a node of a state in Slurm is given no job until somebody sees to it.
+    """Return whether Slurm gives a node of this state no job until an administrator sees to it.
 
     >>> [is_out(one) for one in ("IDLE+DRAIN", "down*", "idle*", "MIXED", "IDLE+POWERED_DOWN")]
     [True, True, True, False, False]
@@ -61,18 +67,18 @@ def is_out(state: str) -> bool:
 
 
 def switches() -> list[str]:
-    """Return the nodesets of the switches that nodes are plugged into, as far as Slurm knows."""
+    """Return the nodeset of each leaf switch, as far as Slurm knows its topology."""
     answer = capture(["scontrol", "show", "topology"], timeout_s=ANSWER_S)
     lines = answer.stdout.splitlines() if not answer.exit_code else []
+    # SwitchName=s0 Level=0 LinkSpeed=1 Nodes=node[1-16]
     found = (re.search(r"\bLevel=0 .*\bNodes=(\S+)", line) for line in lines)
     return [one[1] for one in found if one and one[1] != "(null)"]
 
 
 def smallest_batch(partition: str, least: int) -> tuple[list[str], float]:
-    """Return so many idle nodes of a partition as a batch has at least, and as how many of equal
-    shares its error counts.
+    """Return the `least` idle nodes of a batch, and its `families` as in Screen, for a dry run.
 
-    Raises UserError where fewer are idle.
+    Raises UserError where fewer nodes of the partition are idle.
     """
     seen = states(partition)
     idle = [name for name, state in seen.items() if state.lower() == FREE]
@@ -94,10 +100,10 @@ def lent(
     wanted: Sequence[str],
     network: str,
 ) -> Iterator[Reached]:
-    """Yield the idle nodes of `partition`, held for `time_s` seconds; if any, those `wanted`.
+    """Yield the idle nodes of `partition`, or those of `wanted`, in one job of `time_s` seconds.
 
-    All of it is given back with the context. Raises UserError where no node is idle, or Slurm
-    refuses.
+    The job ends with the context; `key` names it in the queue. Raises UserError where no node is
+    idle, or Slurm refuses.
     """
     seen = states(partition)
     chosen = [name for name in wanted or seen if seen.get(name, "").lower() == FREE]
@@ -125,7 +131,7 @@ def lent_by(
     *,
     singly: bool = False,
 ) -> Reached:
-    """Return hosts that are lent, of which each node has its `lender`."""
+    """Return hosts that are lent; `lender` returns the allocation of a node, by its name."""
 
     def station(hosts: Sequence[Host], local: LocalStation) -> HostStation:
         held = lender(hosts[0].name)

@@ -1,4 +1,4 @@
-"""Sentences of a screen: what a node is, what was promised, what to do next."""
+"""The answer of a screen as sentences: the headline, the cause of each line, what is promised."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ PREFIX = "paribus:"
 """How the reason of a drain begins: drains with another reason are left alone."""
 
 MOST_REASON = 200
+"""Characters of a reason."""
 
 PROMISE = (
     "Among healthy {what} the chance that any is called slow for the time of this screen is at most"
@@ -41,9 +42,10 @@ OF_A_GROUP = {
 
 
 def change(one: Question) -> str:
-    """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]".
+    """Return how far the speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]".
 
-    In percent also beyond a factor of two: an interval is read as one.
+    It is in percent even beyond a factor of two, where Paribus else writes "2.5x slower": both ends
+    of an interval should read alike.
     """
     if not one.fresh:
         return "no value yet"
@@ -52,7 +54,7 @@ def change(one: Question) -> str:
 
 
 def cause(screen: Screen, line: Line) -> str:
-    """Return what a line's verdict rests on: of many pairs the slowest."""
+    """Return what a line rests on: for each benchmark its change, of several pairs the slowest."""
     several = grouped((one.metric, one) for one in line.suspects if one.word != "released")
     worst = (min(own, key=lambda q: q.effect[0] if q.fresh else 0.0) for own in several.values())
     reported = [*filter(None, (_cause(screen, one) for one in worst))]
@@ -63,19 +65,19 @@ def cause(screen: Screen, line: Line) -> str:
 
 
 def _cause(screen: Screen, one: Question) -> str:
-    said = f"{one.metric} {change(one)}"
+    text = f"{one.metric} {change(one)}"
     if one.word == "slow":
-        return f"{said} after {one.look} fresh rounds"
+        return f"{text} after {one.look} fresh rounds"
     if one.word == "failed":
         return ""
     if one.to_go is not None:
-        return f"{said}: {count(one.to_go, 'round')} to the next look"
+        return f"{text}: {count(one.to_go, 'round')} to the next look"
     margin = percent(screen.margins[one.metric])
-    return f"{said}: not proved to be below the margin of {margin} by the last look"
+    return f"{text}: not proved to be below the margin of {margin} by the last look"
 
 
 def headline(answer: Answer) -> str:
-    """Return the answer in one sentence."""
+    """Return the answer in one sentence: "n3 is slow; n[7-8] failed; 1 node not screened."."""
     links, parts = answer.screen.links, list[str]()
 
     def add(word: Word, one_is: str, are: str) -> None:
@@ -96,17 +98,17 @@ def headline(answer: Answer) -> str:
         parts.append(f"{'links between ' if links else ''}{whole}: no sign of slowness")
     if absent := answer.having("not screened"):
         parts.append(f"{count(len(absent), 'node')} not screened")
-    said = "; ".join(parts)
-    return f"{said[0].upper() + said[1:] if links else said}."
+    text = "; ".join(parts)
+    return f"{text[0].upper() + text[1:] if links else text}."
 
 
 def noun(answer: Answer) -> str:
-    """Return what a line is about."""
+    """Return what a unit of the answer is called: "node", or "GPU" where all benchmarks use one."""
     return "node" if answer.screen.links else answer.screen.noun(answer.screen.margins)
 
 
 def way(one: Line) -> str:
-    """Return what a path or a group is: "paths between n[1-8] and n[9-16] (n1 - n9, n3 - n12)"."""
+    """Return the name of a path or group: "paths between n[1-8] and n[9-16] (n1 - n9, ...)"."""
     left, right = one.sides
     if one.kind == "group":
         return f"all pairs between {left} and {right}"
@@ -128,24 +130,24 @@ def measured(answer: Answer) -> str:
 
 
 def promise(answer: Answer) -> list[str]:
-    """Return what the answer promises, and what it does not."""
+    """Return the sentences on the error rate, and on how much slower a unit would be found."""
     first, links = answer.course.first, answer.screen.links
     if answer.course.round < first:
         return [f"The first {first} rounds are not complete, so that nothing is promised yet."]
-    said = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
+    sentences = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
     thing = "an end" if links else f"a {noun(answer)}"
     for label, found in answer.found.items():
         if step := answer.coarse.get(label):
-            said.append(
+            sentences.append(
                 f"{label}: its figures come in steps of {percent(step)}. A{thing[1:]} is"
                 " called slow only a step beyond the margin. Let a launch take longer."
             )
         if found is not None:
             likely = "would have been named with a probability of 95 %"
-            said.append(f"{label}: {thing} {percent(found)} below {likely}.")
+            sentences.append(f"{label}: {thing} {percent(found)} below {likely}.")
         elif not step:
-            said.append(f"{label}: the launches scatter too much to name {thing} surely.")
-    return said
+            sentences.append(f"{label}: the launches scatter too much to name {thing} surely.")
+    return sentences
 
 
 def group(two: Two) -> str:
@@ -159,7 +161,7 @@ def group(two: Two) -> str:
 
 
 def reason(lines: Sequence[Line]) -> str:
-    """Return the reason of a drain, as long as a scheduler takes it: what is slow, by how much."""
+    """Return the reason of a drain, what is slow and by how much, in MOST_REASON characters."""
     reported = []
     for line in lines:
         gpu = f"gpu{number} " if (number := gpu_of(line.node)) else ""

@@ -18,7 +18,7 @@ from paribus.stats.family import counts_at_looks, flipped_p
 from paribus.stats.looks import Looks
 
 LEAST_BLOCKS = 12
-"""Blocks below which signs of blocks cannot say how cases depend on each other."""
+"""The fewest blocks whose signs show how cases depend on each other."""
 
 
 def band(

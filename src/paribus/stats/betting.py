@@ -171,9 +171,9 @@ def confidence_sequence(
     Each side is bet against on its own, at half the error: its wealth is then monotone in
     theta, so that an end is found by bisection, and one sequence of intervals, each inside the
     one before, is what comes out. It covers the ratio at all times together in `confidence` of
-    studies, if the blocks scatter symmetrically about it; if the arms do not differ, the coin
-    that orders them sees to that, whatever the machine does. +-inf stands for a launch cut off
-    by a time limit. The ends are infinite while the blocks are too few (8 at 95 %).
+    studies, if the blocks scatter symmetrically about it; if the arms do not differ, they do,
+    because a coin orders them, whatever the machine does. +-inf stands for a launch cut off by a
+    time limit. The ends are infinite while the blocks are too few (8 at 95 %).
 
     The estimate is the theta at which the scores add up to 0 (an M-estimate), but not outside of
     the interval. Raises ValueError for no blocks, NaN, and a confidence outside [0.5, 1).
@@ -218,7 +218,7 @@ def _crossed(score: Floats, limit: float) -> int | None:
 
 
 def _ends(values: Floats, scale: Floats, limit: float) -> tuple[float, float]:
-    """Return the ends of the set against which nobody has won; low > high if it is empty."""
+    """Return the ends of the set of theta against which no bet has won; low > high if empty."""
     low = _low(values, scale, limit)
     return low, -_low(-values, scale, limit)
 
@@ -241,10 +241,10 @@ def _low(values: Floats, scale: Floats, limit: float) -> float:
 
 
 def _lasting(values: Floats, scale: Floats, limit: float) -> int:
-    """Return after how many blocks some theta last stood unbeaten.
+    """Return the last number of blocks after which some theta was still in the interval.
 
-    The larger theta, the later those win who bet on larger values, and the sooner the others;
-    so the theta that lasts longest is where these two change places.
+    The larger theta, the later bets on larger values win, and the sooner those on smaller ones; so
+    the theta that lasts longest is where both win after the same block.
     """
     never = len(values) + 1
 
@@ -276,7 +276,7 @@ def _estimate(values: Floats) -> float:
 
 
 def _bisect(small: Callable[[float], bool], values: Floats) -> tuple[float, float]:
-    """Return the last theta that is too `small`, and the first that is not, side by side."""
+    """Return the largest theta that is too `small` and the smallest that is not: neighbours."""
     import numpy as np
 
     finite = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)

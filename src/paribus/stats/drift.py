@@ -32,7 +32,9 @@ class Drift:
 
 
 def drift(values: Sequence[float]) -> Drift | None:
-    """Return how launch medians of one arm, in the order of time, hang together; None below 12.
+    """Return how the launch medians of one arm, in order of time, depend on each other.
+
+    None for fewer than LEAST_LAUNCHES.
 
     A lag's figure is 1.4826 times the median of |ln L[t + lag] - ln L[t]|, over sqrt 2: what two
     independent launches with that standard deviation would show. It is taken about zero and not

@@ -1,4 +1,4 @@
-"""Which cases of a benchmark the family supports: words said of many cases, with error control.
+"""Words on many cases of a benchmark, with control of the error over all: which are supported.
 
 Among ten cases of identical arms some interval excludes 1 in a third of studies. So each case gets
 a p value, at which it would just have its word; the p is corrected for the looks (looks.any_look_p)
@@ -36,12 +36,12 @@ FLIPS = 4000
 """Draws of the signs: they place a chance of 5 % to within 0.35 % (one standard error)."""
 
 FLIPPED_BLOCKS = 200
-"""Blocks that the dependence between cases is taken from: the first so many."""
+"""The dependence between cases is taken from the first so many blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the family says of one case.
+    """The result for one case of a family.
 
     `p` is `word_p` of its log ratios; `adjusted` the same after the looks and the family: a word
     is `supported` if it is at or below the error asked for. `level` is the confidence level of

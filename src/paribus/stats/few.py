@@ -67,10 +67,10 @@ apart: 2.2-fold after 6 launches, 1.5-fold after 20. In normal noise one look in
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """What a look at so many `blocks` says, as logs: `estimate`, and ends by both levels.
+    """The result of a look after so many `blocks`, as logs: `estimate`, and ends by both levels.
 
-    `level` is the confidence of the interval by itself. `uneven` is how many times as much the
-    launches of one arm scatter, where that made the signs of pairs alone count; else 0.
+    `level`: the confidence of the interval by itself. `uneven`: the ratio of the arms' scatters,
+    where it was so large that the sign test was used; else 0.
     """
 
     blocks: int
@@ -190,8 +190,8 @@ def intervals(
         walsh = (ratios[one] + ratios[other]) / 2
     a, b = weights(start, pairs)
     points = np.concatenate([differences, walsh])
-    heavy = np.concatenate([np.full(len(differences), a), np.full(len(walsh), b)])
-    return _between(points, heavy, [critical(start, pairs, error) for error in errors])
+    masses = np.concatenate([np.full(len(differences), a), np.full(len(walsh), b)])
+    return _between(points, masses, [critical(start, pairs, error) for error in errors])
 
 
 def by_signs(reference: Logs, arm: Logs, error: float) -> tuple[float, Ends]:
@@ -217,17 +217,20 @@ def critical_sign(n: int, error: float) -> int:
 
 
 def _between(
-    points: Floats, heavy: NDArray[np.int64], most: Sequence[int]
+    points: Floats, masses: NDArray[np.int64], most: Sequence[int]
 ) -> tuple[float, list[Ends]]:
-    """Return the weighted median, and the points beyond which each of `most` is exceeded."""
+    """Return the weighted median of `points`, and for each of `most` the interval it leaves.
+
+    Its ends are the first points, from below and from above, at which the weight exceeds it.
+    """
     import numpy as np
 
-    found = [(_first_beyond(points, heavy, k), -_first_beyond(-points, heavy, k)) for k in most]
+    found = [(_first_beyond(points, masses, k), -_first_beyond(-points, masses, k)) for k in most]
     known = ~np.isnan(points)
-    return _middle(points[known], heavy[known]), found
+    return _middle(points[known], masses[known]), found
 
 
-def _first_beyond(points: Floats, heavy: NDArray[np.int64], most: int) -> float:
+def _first_beyond(points: Floats, masses: NDArray[np.int64], most: int) -> float:
     """Return the first of the ascending points at which the weight from below exceeds `most`."""
     import numpy as np
 
@@ -235,18 +238,18 @@ def _first_beyond(points: Floats, heavy: NDArray[np.int64], most: int) -> float:
         return -math.inf
     low = np.where(np.isnan(points), -np.inf, points)
     order = np.argsort(low)
-    place = np.cumsum(heavy[order]).searchsorted(most, side="right")
+    place = np.cumsum(masses[order]).searchsorted(most, side="right")
     return float(low[order[place]])
 
 
-def _middle(points: Floats, heavy: NDArray[np.int64]) -> float:
+def _middle(points: Floats, masses: NDArray[np.int64]) -> float:
     """Return the weighted median: between the points at which half of the weight is reached."""
     import numpy as np
 
     if not len(points):
         return 0.0
     order = np.argsort(points)
-    weight = np.cumsum(heavy[order])
+    weight = np.cumsum(masses[order])
     half = weight[-1] / 2
     one, other = (points[order[weight.searchsorted(half, side=s)]] for s in ("left", "right"))
     return 0.0 if one == -other else float(one + other) / 2
@@ -273,20 +276,20 @@ def uneven(reference: Logs, arm: Logs) -> float:
 
 
 def weigh(reference: Logs, arm: Logs, start: int, most: int) -> Weighed:
-    """Return what a look says of the logs of launches by block, the shuffled blocks first.
+    """Return the result of a look at the logs of launches by block, the shuffled blocks first.
 
-    `start` is how many of these blocks are of the start (fewer than START if some failed, 0 where
-    nothing was shuffled), `most` the last look of the plan.
+    `start`: how many of these blocks are of the start (fewer than START if some failed, 0 where
+    nothing was shuffled). `most`: the last look of the plan, in blocks.
     """
     n = len(reference)
     away, towards = levels(n, most, START if start else 0)
-    if apart := uneven(reference, arm):
+    if scatters := uneven(reference, arm):
         # Eight pairs on one side may decide the case.
         away = max(away, 2.0**-n) if n == LARGE_UNTIL else away
         estimate, ends = by_signs(reference, arm, away)
         if n < LARGE_UNTIL:
             ends = (-math.inf, math.inf)
-        return Weighed(n, estimate, ends, ends, 1 - 2 * away, apart)
+        return Weighed(n, estimate, ends, ends, 1 - 2 * away, scatters)
     estimate, (by_away, by_towards) = intervals(reference, arm, start, (away, towards))
     return Weighed(n, estimate, by_away, by_towards, 1 - away - towards)
 

@@ -32,7 +32,7 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """The samples `n` that a launch should record of a case, and what that follows from.
+    """The number `n` of samples that a launch should record of a case, and the figures behind it.
 
     `tau` is the autocorrelation time in samples; the deviations are of logs (0.01 is 1 %), inside
     a launch and between launches; `launch_s` is what a launch costs without this case's samples,
@@ -136,6 +136,7 @@ def advise(
 def _reason(
     n: int, tau: float, within: float, between: float, launch_s: float, sample_s: float
 ) -> str:
+    """Return why `n` iterations are recommended, as a clause."""
     alike = f", {tau:.2g} of them count as one" if tau >= 1.05 else ""
     scatter = f"samples scatter by {within * 100:.2g} %{alike}; launches by {between * 100:.2g} %"
     cost = n * sample_s / launch_s

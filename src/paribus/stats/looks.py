@@ -1,4 +1,5 @@
-"""When a study may look at its evidence, and at which level, so that looking costs nothing.
+"""After which blocks a study looks at its evidence, and at which level, so that all looks together
+err as rarely as one would.
 
 Looking six times at 5 % each would find "a difference" between identical arms in 16 % of
 studies. Every look of a schedule uses the same smaller level instead (Pocock, Biometrika 64
@@ -22,7 +23,7 @@ from importlib.resources import files
 from paribus.core import units
 
 LOOKS = (8, 12, 18, 27, 40, 60)
-"""Complete blocks after which the evidence is weighed, each about half as many again."""
+"""Numbers of complete blocks after which the evidence is judged, each about 1.5 times the last."""
 
 LONGER = (90, 135, 200, 300, 450, 675, 1000)
 """The looks of studies that may go on beyond 60 blocks."""
@@ -51,8 +52,8 @@ LEVELS = {
 
 
 OTHER_LOOKS = 1.05
-"""What any_look_p adds for looks that the table was not made for, as of a case that lacks blocks:
-a block or two fewer at each look, and the table is up to 3.5 % low (calibrate_looks.py --check)."""
+"""The factor of any_look_p for looks that the table was not made for, as of a case that lacks
+blocks: with one or two fewer at each look it is up to 3.5 % low (calibrate_looks.py --check)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +164,16 @@ def nominal_level(error: float, at: tuple[int, ...], *, few: bool = False) -> fl
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        held = any_look_p(middle, at, few=few) <= error
-        low, high = (middle, high) if held else (low, middle)
+        enough = any_look_p(middle, at, few=few) <= error
+        low, high = (middle, high) if enough else (low, middle)
     return low
 
 
 @lru_cache(maxsize=256)
 def _at_grid(at: tuple[int, ...], few: bool) -> tuple[float, ...]:
-    """Return the smallest chance of a crossing from each level of the grid on, inf beyond it.
+    """Return the least chance of a crossing at each level of the grid or a larger one; inf at last.
 
-    A chance that is true of a larger p is an upper limit for a smaller one: so it only rises.
+    The chance for a larger p bounds that for a smaller one, so that the limits only rise.
     """
     grid, _ = _table(few)
     falling = [math.inf]
@@ -199,7 +200,8 @@ def _crossing(p: float, at: tuple[int, ...], cell: int, few: bool) -> float:
 
 @cache
 def _table(few: bool) -> tuple[tuple[float, ...], tuple[tuple[int, ...], ...]]:
-    """Return the levels of the table, and for each look but the first its thousandths."""
+    """Return the levels of the table, and for each look but the first, by level, the chance of no
+    earlier crossing in thousandths."""
     import tomllib
 
     file = files("paribus.stats") / ("crossings_few.toml" if few else "crossings.toml")

@@ -53,9 +53,9 @@ AT_ONCE = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """What is slow: the node `first`, or the pair from `first` to `second`.
+    """A slow node, `first`, or a slow pair from `first` to `second`, by their places in the matrix.
 
-    `ratio` is its cost over what the others let expect: 1.2 takes 20 % longer.
+    `ratio`: its cost over what the others let expect: 1.2 takes 20 % longer.
     """
 
     ratio: float
@@ -69,7 +69,7 @@ class Examined:
 
     `low` and `high` are the least and the greatest launch of a pair: an interval of its median at
     `level`. `judged`: there were launches and nodes enough to call anything slow. `nodes` and
-    `pairs` are what is slow, the worst first. `apart`: the slow nodes are slow to the others, but
+    `pairs`: the slow ones, the slowest first. `apart`: the slow nodes are slow to the others, but
     not among themselves.
     """
 
@@ -84,7 +84,7 @@ class Examined:
 
 
 def examine(launches: Sequence[Floats], *, better: str, seed: int = 1) -> Examined:
-    """Return what square matrices of figures, one a launch, show.
+    """Return the slow nodes and pairs in square matrices of figures, one for each launch.
 
     Row is from, column is to; the diagonal is skipped, and so is what is below it if it is NaN
     (a latency is one figure for both ways). `better` is the direction of the figures, "lower" or
@@ -116,8 +116,9 @@ def lagging(costs: Floats, seed: int = 1) -> tuple[Outlier, ...]:
     """Return which nodes (columns) cost more than the others, launch (row) after launch.
 
     `costs` are logarithms of a figure of each node by itself, of three nodes or more. The bounds
-    are those of a matrix, but how far nodes differ for good says the rest of them alone, which two
-    nodes do badly (1 degree of freedom). Many launches count as MOST_ROWS means of neighbours.
+    are those of a matrix, but how far nodes differ for good is taken from the other nodes alone, of
+    which two give little (1 degree of freedom). Many launches count as MOST_ROWS means of
+    neighbours.
     """
     import numpy as np
 
@@ -141,7 +142,7 @@ def lagging(costs: Floats, seed: int = 1) -> tuple[Outlier, ...]:
 def _slow(
     costs: Floats, known: NDArray[np.bool_], rng: np.random.Generator
 ) -> tuple[tuple[Outlier, ...], tuple[Outlier, ...], bool]:
-    """Return slow nodes, slow pairs, and whether the slow nodes are so only to the others."""
+    """Return the slow nodes, the slow pairs, and `apart` of Examined, from log costs by launch."""
     import numpy as np
 
     # A node is slow as a whole: both ways together.
@@ -195,7 +196,7 @@ def polished(costs: Floats) -> Floats:
 
 
 def _sums(effects: Floats) -> Floats:
-    """Return the matrix of what the two nodes of each pair add."""
+    """Return the matrix of the sums of the effects of both nodes of each pair."""
     found: Floats = effects[..., :, None] + effects[..., None, :]
     return found
 
@@ -245,9 +246,9 @@ def _permuted_means(table: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _apart(costs: Floats, effects: Floats, slow: NDArray[np.bool_]) -> bool:
-    """Return whether slow nodes reach each other as fast as the others do each other, or nearly.
+    """Return whether slow nodes reach each other about as fast as the others reach each other.
 
-    Where being slow is theirs, a pair of them has it twice.
+    If the nodes themselves were slow, a pair of two would be slow by both.
     """
     import numpy as np
 

@@ -41,9 +41,10 @@ HELD = 1e6
 def dealt(several: int, seed: int, stream: str, run: int) -> tuple[tuple[int, ...], ...]:
     """Return for each block of a run the combinations that it launches beside both arms.
 
-    Half as many as there are changes, each for its opposite too: of a pair the one with change 0.
-    Sizes come in their proportion; of one size, none comes again before all others. With more a
-    block, reference and arm, of which the whole is made, would have too few launches.
+    A combination is a set of changes as bits of a number; of it and its opposite, which is launched
+    too, it is the one with change 0. There are half as many as changes: with more a block, the
+    reference and the arm would have too few launches. Sizes come in their proportion; of one size,
+    none comes again before all others.
     """
     draw = Randomiser(seed, f"opposites of {stream} in run {run}")
     every: dict[int, list[int]] = {size: [] for size in range(1, several // 2 + 1)}
@@ -67,7 +68,7 @@ def dealt(several: int, seed: int, stream: str, run: int) -> tuple[tuple[int, ..
 
 
 class Unit(NamedTuple):
-    """A pair of launches: the logs of a combination and of its opposite."""
+    """A pair of launches: the logs of the combination `station` and of its opposite."""
 
     block: int
     station: int
@@ -76,9 +77,11 @@ class Unit(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Coefficients, the weight that each unit has in each of them, and the errors of units.
+    """Least squares: the coefficients `found`, log ratios, of units, one for each pair of launches.
 
-    `scatter` and `freedom` are standard errors and degrees of freedom, 0 without an interval.
+    `weights`: of each unit in each coefficient; `errors`: what is left of each unit, whose block is
+    in `blocks`. `scatter`, `freedom`: standard error and degrees of freedom of each coefficient; a
+    freedom of 0 leaves no interval.
     """
 
     found: Floats
@@ -89,7 +92,7 @@ class Fit(NamedTuple):
     blocks: NDArray[np.int64]
 
     def comparison(self, n: int, level: float) -> Comparison:
-        """Return a coefficient as a ratio with its interval: Student's t."""
+        """Return coefficient `n` as a ratio with its interval by Student's t."""
         middle, half, freedom = float(self.found[n]), math.inf, int(self.freedom[n])
         if freedom > 2:
             half = quantile((1 - level) / 2, freedom) * float(self.scatter[n])
@@ -99,9 +102,10 @@ class Fit(NamedTuple):
 
 
 def _fit(rows: Floats, values: Floats, held: Floats, blocks: Sequence[int], more: Any = 0) -> Fit:
-    """Return least squares through `rows`, some `held` more than others; `more` is leverage beside.
+    """Return the least squares of `values` by `rows`, whose weights are `held`.
 
-    Standard errors bear units of unequal scatter (HC2; MacKinnon & White, J. Econometrics 29 (1985)
+    `more` is the leverage of what was taken off both before, such as the means of blocks. Standard
+    errors bear units of unequal scatter (HC2; MacKinnon & White, J. Econometrics 29 (1985)
     305). Degrees of freedom are how many units a coefficient rests on, or how many are left over.
     Values that are not finite, of launches that were cut off, count as none and leave no interval.
     """
@@ -124,14 +128,14 @@ def _fit(rows: Floats, values: Floats, held: Floats, blocks: Sequence[int], more
 
 @dataclass(frozen=True)
 class Opposed:
-    """The units of a study of so many changes, in any order."""
+    """The units of a study of `several` changes, in any order."""
 
     several: int
     units: tuple[Unit, ...]
 
     @cached_property
     def parts(self) -> Sequence[Mapping[int, float]]:
-        """What each block says of each part: in a block these add up to the whole."""
+        """Each part by block, as log ratios: in a block they add up to the whole."""
         import numpy as np
 
         fit = self._fit({one.block for one in self.units})
@@ -148,10 +152,10 @@ class Opposed:
         return [fit and fit.comparison(n, level) for n in range(self.several)]
 
     def acting(self, blocks: Collection[int], level: float) -> dict[tuple[int, int], Comparison]:
-        """Return how much more one change makes where another is switched, of each pair.
+        """Return for each pair how much more one change makes where the other is switched.
 
-        Where the two are switched both or not at all, less where one of them is: the mean over the
-        other changes. In each block these sums have a level of their own.
+        It is the mean of combinations that have both or neither, less that of those with one of
+        them. In each block these sums have a level of their own, which is taken off.
         """
         import numpy as np
 

@@ -33,9 +33,9 @@ EXACT_UP_TO = 2500
 
 @dataclass(frozen=True, slots=True)
 class OrderEffect:
-    """What a launch gives as the second of its block over what it gives as the first.
+    """The ratio of a launch's figure as the second of its block to that as the first.
 
-    With its interval, from `blocks` blocks of two launches. `found`: the interval excludes 1.
+    It has the interval [low, high], from `blocks` of two launches. `found`: that excludes 1.
     """
 
     blocks: int
@@ -86,12 +86,12 @@ def critical_count(first: int, second: int, alpha: float) -> int:
 
 
 def rank_sum_p(strata: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
-    """Return the two-sided p of pairs (a value of the one kind, one of the other) in one order.
+    """Return the two-sided p of a stratified rank-sum test; a stratum is values of both kinds.
 
-    Counted within each of the `strata` and added up. Exact where nothing differs between the kinds
-    within a stratum, whatever differs between strata; of ties each way to break them is as likely,
-    so the one that says least is taken. Beyond EXACT_UP_TO pairs in one stratum the sum is taken
-    for normal, with half a step of correction.
+    The pairs in which a value of the first kind is above one of the other are counted within each
+    of the `strata` and added up. It is exact if the kinds do not differ within a stratum, whatever
+    differs between strata; ties are broken so that the p is largest. Beyond EXACT_UP_TO pairs in
+    one stratum the sum is taken for normal, with half a step of correction.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Log ratios of the arm to the reference, block by block: what drift cancels in."""
+"""Log ratios of the arm to the reference, block by block: drift between blocks cancels in them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 
 def block_log_ratios(reference: Mapping[int, float], arm: Mapping[int, float]) -> dict[int, float]:
-    """Return ln(arm / reference) for each block that both arms completed, in order of blocks.
+    """Return ln(arm / reference) by block, for each block that both arms completed, in order.
 
     Both map a block's number to the launch median in one unit. An infinite value stands for a
     launch that a time limit cut off (censored): the ratio is then infinite on that side, and a

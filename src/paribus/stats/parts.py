@@ -1,4 +1,4 @@
-"""How the difference of two arms divides among their changes: stations of a block, and shares.
+"""How the difference of two arms divides among their changes: what blocks launch, and the parts.
 
 A change's part is its Shapley value (Contributions to the Theory of Games II (1953) 307): its mean
 effect over all orders in which the changes can be switched one after the other, the only division
@@ -43,7 +43,7 @@ WINDOW = 3
 """Changes of a window: 8 combinations, as many launches as stay close in time."""
 
 BESIDE = 2
-"""What shares the error with the parts: the whole, and how changes act together."""
+"""Two questions share the error with the parts: the whole, and how changes act together."""
 
 Needs = tuple[tuple[int, ...], ...]
 """For each change, those that must be switched before it."""
@@ -83,9 +83,10 @@ def opposed(needs: Needs) -> bool:
 
 @lru_cache(maxsize=4096)
 def groups(needs: Needs, seed: int, stream: str, block: int) -> tuple[tuple[int, ...], ...]:
-    """Return what a block launches: groups of stations that follow each other, in any order.
+    """Return the stations that a block launches, in groups: those of a group follow each other.
 
-    The warm-up of opposites is both arms: no block after it has the combinations of another.
+    A station is a set of changes as bits of a number, 0 the reference: 5 has changes 0 and 2
+    switched. The warm-up, block 0, of opposites is both arms: blocks have unlike combinations.
     """
     if not opposed(needs):
         return (stations(order(needs, seed, stream, block), needs),)
@@ -147,7 +148,7 @@ def windows(of: Order) -> list[Order]:
 
 @cache
 def paths(of: Order, needs: Needs) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return for each window the orders that its changes allow, as stations from its first."""
+    """Return for each window all orders that its changes allow, each as its stations."""
     found, base = [], 0
     for window in windows(of):
         every = []
@@ -165,7 +166,7 @@ def paths(of: Order, needs: Needs) -> tuple[tuple[tuple[int, ...], ...], ...]:
 
 
 def stations(of: Order, needs: Needs) -> tuple[int, ...]:
-    """Return what a block of this order launches, as sets of changes: bits of a number."""
+    """Return the stations that a block of this order launches, ascending."""
     return tuple(sorted({one for window in paths(of, needs) for turn in window for one in turn}))
 
 
@@ -184,9 +185,9 @@ def parts(logs: Mapping[int, float], of: Order, needs: Needs) -> list[float]:
 
 
 def interplay(logs: Mapping[int, float], of: Order, needs: Needs) -> dict[tuple[int, int], float]:
-    """Return how much more one change makes where another is switched, where pairs show it.
+    """Return by pair how much more one change makes where the other is switched, as log ratios.
 
-    Those are in one window: the mean over the states of the window's other changes.
+    Of pairs in one window: the mean over the states of the window's other changes.
     """
     found, known = {}, set(stations(of, needs))
     for window in windows(of):

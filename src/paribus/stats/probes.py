@@ -1,8 +1,8 @@
-"""The state probe: which blocks saw the machine in two states, and whether the arms differ in it.
+"""The state probe: in which blocks the machine was in two states, and whether the arms differ.
 
-Every launch carries a few figures of the machine, taken before and after what it measures. Here
-nothing else is looked at, so that a block is rerun for what the machine did and never for
-what was measured.
+Every launch has a few figures of the machine, such as the time of a fixed loop, taken before and
+after what it measures. Nothing else counts here, so that a block is rerun for the state of the
+machine and never for what was measured.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CONFIDENCE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class ProbeOfLaunch:
-    """What the state probe of one launch said.
+    """The figures of the state probe of one launch.
 
-    `block` names the block, uniquely in the study; `figures` map "before.NAME" and "after.NAME"
-    to a value above zero (others, and missing ones, are skipped).
+    `block` names the block, uniquely in the study; `figures` map "before.NAME" and "after.NAME" to
+    a value above zero (others, and missing ones, are skipped).
     """
 
     block: Hashable
@@ -68,7 +68,7 @@ class ArmsDiffer:
 
 @dataclass(frozen=True, slots=True)
 class Switching:
-    """How far a figure of the probe goes with the mode of launches.
+    """How far a figure of the probe depends on the mode of launches.
 
     Before launches of the upper mode its median is `ratio` times that before the others of the same
     arm; a `p` so small comes by chance in that share of studies, all figures together.
@@ -85,7 +85,7 @@ class Switching:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """Of one figure: per launch the states it was seen in (True: higher; none where unknown)."""
+    """By one figure, the states that each launch was seen in: True for the higher one."""
 
     probes: Sequence[ProbeOfLaunch]
     seen: Sequence[frozenset[bool]]

@@ -11,12 +11,12 @@ from paribus.core import units
 
 T = TypeVar("T")
 
-
 EVEN = 8
-"""First blocks in which no arm comes first in none or in all: as many as the first look takes.
+"""Over the first so many blocks, those of the first look, each of two arms comes first in some.
 
-In such a plan an order effect looks like an effect of the arm. Its chance is 2 in 256, so to draw
-it again makes any other plan, and with it any error, at most 256/254 = 1.008 times as likely.
+Where one came first in all of them, an order effect would look like an effect of the arm. That has
+a chance of 2 in 256, so drawing such a plan again makes any other, and with it any error, at most
+256/254 = 1.008 times as likely.
 """
 
 

@@ -23,10 +23,10 @@ studies; three of three in 1 of 10.
 """
 
 LEAST_LAUNCHES = 3
-"""Launches of a session below which its median is a mean, and one outlier moves it."""
+"""The fewest launches of a session: a median of two is a mean, which one outlier moves."""
 
 MOST_LAUNCHES = 50
-"""Launches of a session beyond which the median of a quiet session gains nothing worth having."""
+"""The most launches of a session: more make its median hardly more precise."""
 
 
 def switches(orders: Sequence[Sequence[str]]) -> dict[tuple[str, str], int]:

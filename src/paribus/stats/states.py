@@ -28,7 +28,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class TwoStates:
-    """How far the medians of the two states lie apart, and how many launches were in the higher."""
+    """The ratio `apart` of the medians of two states; how many launches were in the `higher`."""
 
     apart: float
     higher: int
@@ -164,6 +164,7 @@ def _cut(values: Sequence[float]) -> float | None:
 
 
 def _described(values: Sequence[float], cut: float) -> TwoStates:
+    """Return the two states below and above `cut`, a log; 1.0 apart where one is empty."""
     logs = sorted(map(math.log, values))
     first = bisect_left(logs, cut)
     low, high = logs[:first], logs[first:]

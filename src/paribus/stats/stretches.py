@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _CLOSER = 1.2
-"""How much longer the end of a stretch becomes from one cut that is tried to the next."""
+"""The factor from the distance of one cut that is tried from the end to that of the next one."""
 
 _MOST_CUTS = 20
-"""Times that a cut is moved to where its two medians want it; 2 or 3 do."""
+"""How often a cut is moved to the best one for its two medians, at most; 2 or 3 times do."""
 
 
 @dataclass(frozen=True, slots=True)

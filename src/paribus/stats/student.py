@@ -26,7 +26,7 @@ def quantile(tail: float, freedom: int) -> float:
 
 
 def p_value(t: float, freedom: int) -> float:
-    """Return with which probability a variable of the t distribution is as far from 0 as `t`.
+    """Return the two-sided p: the chance that a variable of the t distribution is as far from 0.
 
     Exact but for rounding (Abramowitz & Stegun 26.7.3 and 26.7.4).
     """
@@ -38,5 +38,5 @@ def p_value(t: float, freedom: int) -> float:
     for n in range(3 if odd else 2, freedom - 1, 2):
         term *= square * (n - 1) / n
         terms.append(term)
-    inside = math.sin(angle) * math.fsum(terms)
-    return max(0.0, 1 - ((angle + inside) * 2 / math.pi if odd else inside))
+    nearer = math.sin(angle) * math.fsum(terms)
+    return max(0.0, 1 - ((angle + nearer) * 2 / math.pi if odd else nearer))

@@ -1,4 +1,4 @@
-"""One figure for a launch, and three for the launches of an arm."""
+"""Samples to one figure of a launch, its median, and launches to the quartiles of an arm."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ SHARES: Mapping[Endpoint, float] = {"median": 0.50, "p99": 0.99, "p25": 0.25, "m
 """The share of a launch's samples that are better than the endpoint."""
 
 LEAST_SAMPLES: Mapping[Endpoint, int] = {"median": 1, "p99": 100, "p25": 4, "min": 1}
-"""Samples below which an endpoint would be the name of another: p99 of 50 is the worst but one."""
+"""The fewest samples of an endpoint: the p99 of 50 would be the worst but one."""
 
 INTERFERENCE = 5.0
 """An iteration this many times the median of its launch was interrupted by something else."""
 
 LEAST_STEPS = 4
-"""Steps of a launch below which its scatter is left alone."""
+"""The fewest steps of a launch whose scatter is judged."""
 
 MOST_STEPS = 40
 """Steps of a launch of which pairs are made: 780."""
 
 
 def _checked(values: Iterable[float], what: str) -> list[float]:
+    """Return the values; raises ValueError, which names `what` was asked, as documented below."""
     numbers = list(values)
     if not numbers:
         raise ValueError(f"{what} of no values")
@@ -77,10 +78,10 @@ def endpoint(ordered: Sequence[float], which: Endpoint, better: Direction) -> fl
 
 
 def interrupted(ordered: Sequence[float], better: Direction = "lower") -> int:
-    """Return how many of a launch's samples are over five times worse than its median.
+    """Return how many of a launch's samples, in ascending order, are INTERFERENCE times its median.
 
-    The samples are in ascending order. Such iterations were interrupted; the median absorbs them,
-    and a report names their share.
+    Rates count as their inverse. Such iterations were interrupted; the median absorbs them, and a
+    report names their share.
     """
     middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
     if better == "lower":
@@ -113,16 +114,15 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def robust_sd(values: Sequence[float]) -> float:
-    """Return 1.4826 times the median absolute deviation: of a normal distribution its standard
-    deviation."""
+    """Return 1.4826 times the median absolute deviation: the standard deviation in normal noise."""
     middle = statistics.median(values)
     return 1.4826 * statistics.median(abs(value - middle) for value in values)
 
 
 def thinned(steps: Sequence[float]) -> Sequence[float]:
-    """Return those of `steps`, in ascending order, that stand for a launch: MOST_STEPS quantiles.
+    """Return at most MOST_STEPS quantiles of the `steps` of a launch, which are ascending.
 
-    No steps where there are fewer than LEAST_STEPS.
+    Return none where there are fewer than LEAST_STEPS.
     """
     n = len(steps)
     if n <= MOST_STEPS:

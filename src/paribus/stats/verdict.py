@@ -1,4 +1,4 @@
-"""From an interval and a margin to one word, and how many blocks that word may still cost."""
+"""From an interval and a margin to one word, and how many blocks it may still take."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def sd_within(groups: Iterable[Sequence[float]]) -> float:
 
 
 _US = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
+"""Microseconds of a unit of time."""
 
 
 def case_margin(metric: Metric, typical_reference: float) -> float:
@@ -91,7 +92,7 @@ def judge(
     share: float = 1 / 4,
     large_only: bool = False,
 ) -> Verdict:
-    """Return what `comparison` says against `margin` (a share; delta = ln(1 + margin)).
+    """Return the verdict on `comparison` by `margin` (a share; delta = ln(1 + margin)).
 
     1. The interval lies wholly beyond the margin: faster or slower, once its half-width is at
        most max(delta, `share` of the effect), so that "by how much" is worth printing.
@@ -187,12 +188,14 @@ def least_difference(
 
 
 def _factor(confidence: float, ranks: float = 3) -> int:
+    """Return pi / `ranks` (z + 1.645)^2, rounded up; see `blocks_needed`."""
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2) + 1.645
     return math.ceil(math.pi / ranks * z**2)
 
 
 def word_of(low: float, high: float, margin: float) -> Word:
-    """Return the word for an interval of time, as for headlines (docs/statistics.md)."""
+    """Return the word for the interval [low, high] of a ratio of times, by rules 1, 2 and 4 of
+    `judge` at the last look."""
     least, most = 1 / (1 + margin), 1 + margin
     if low > most:
         return Word.SLOWER

@@ -1,4 +1,4 @@
-"""What links carry, measured or stated: the file that predictions are made with."""
+"""The capacities of links, in a TOML file, by which predictions are made; see capacities.toml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from paribus.core import UserError
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A network that is trained on each GPU: MB of gradients, images of a step and MB of each."""
+    """A neural network that is trained on each GPU.
+
+    MB (10^6 B) of gradients, images per step and MB of each, and ms of compute per step.
+    """
 
     gradient_mb: float
     images: int
@@ -24,9 +27,10 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """GB/s per direction, shares, and the models; capacities.toml says what each is.
+    """Capacities in GB/s per direction, shares from 0 to 1, and models; capacities.toml explains
+    each.
 
-    `published` has the orderings of study 3.
+    `published`: the orderings that study 3 published, such as "Cascade > Common = Balance".
     """
 
     efficiency: float
@@ -51,7 +55,7 @@ def shipped() -> Path:
 
 
 def read_capacities(path: Path) -> Capacities:
-    """Return what a file says; raises UserError with all that is wrong in it."""
+    """Return the capacities in a file; raises UserError with all that is wrong in it."""
     try:
         table = read_toml(path, "a file of capacities")
     except OSError as error:
@@ -77,7 +81,7 @@ def read_capacities(path: Path) -> Capacities:
 
 
 def _part(top: Place, name: str, readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    """Return the values of a table, each of which must be there."""
+    """Return the values of the table `name`, all of which must be given."""
     with top.noting():
         table = top.need(name, fields.table, f"[{name}], as in {shipped()}")
         part = top.within(f"{top.path}.{name}".lstrip("."), table)

@@ -1,4 +1,4 @@
-"""What differs between two trees: which devices moved, and how pairs of GPUs are joined now."""
+"""The difference between two trees: devices that moved, and pairs of GPUs joined otherwise."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from paribus.topology.tree import Node, Tree
 
 What = Literal["socket", "tree", "switch", "depth", "width", "speed"]
 MOVING = ("gpu", "nic", "nvme")
-"""What can be plugged elsewhere."""
+"""The kinds of devices that are compared: those that can be plugged elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Devices that share a change: of `what`, from `before` to `after`."""
+    """A change of devices in `what`, from `before` to `after`, as texts: "socket", "0", "1"."""
 
     devices: tuple[str, ...]
     what: What
@@ -26,9 +26,11 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All that differs. `pairs`: label before, label after, how many pairs of GPUs; equal if empty.
+    """All that differs between two trees; nothing if it is empty, and so False.
 
-    `links`: names of pairs whose links beside PCIe changed, with their numbers before and after.
+    `gone`, `new`: names of devices in only one. `pairs`: label before, label after, and how many
+    pairs of GPUs changed so. `links`: two names, and how many links beside PCIe join them before
+    and after.
     """
 
     gone: tuple[str, ...] = ()
@@ -42,9 +44,9 @@ class Difference:
 
 
 def difference(a: Tree, b: Tree) -> Difference:
-    """Return what differs from `a` to `b`; numbers of buses do not count.
+    """Return what differs from `a` to `b`, without numbers of buses.
 
-    A device is the same in both by its key, else by its kind and name.
+    Devices are matched by their keys, else by kind and name.
     """
     one, other = (tree.devices(*MOVING) for tree in (a, b))
     pairs = _matched(one, other)
@@ -66,6 +68,7 @@ def difference(a: Tree, b: Tree) -> Difference:
 
 
 def _matched(one: list[Node], other: list[Node]) -> list[tuple[Node, Node]]:
+    """Return the devices that are in both lists, as pairs."""
     keyed = {node.key: node for node in other if node.key}
     named = {(node.kind, node.name): node for node in other}
     pairs = []
@@ -77,7 +80,7 @@ def _matched(one: list[Node], other: list[Node]) -> list[tuple[Node, Node]]:
 
 
 def _places(tree: Tree) -> dict[str, dict[What, str]]:
-    """Return where each device of a tree is, in terms that do not depend on numbers of buses."""
+    """Return where each device is, by its id: socket, GPUs in its tree and at its switch, ..."""
     found: dict[str, dict[What, str]] = {}
     above, sockets = tree.above(), tree.socket_of()
     for node in tree.devices(*MOVING):
@@ -95,7 +98,7 @@ def _places(tree: Tree) -> dict[str, dict[What, str]]:
 
 
 def _without_switches(node: Node) -> Node:
-    """Return a switch with what hangs at its own ports only."""
+    """Return a switch without the switches below it."""
     return replace(node, children=tuple(n for n in node.children if n.kind != "switch"))
 
 
@@ -128,6 +131,7 @@ def folded(names: list[str] | tuple[str, ...]) -> str:
 def _relabelled(
     a: Tree, b: Tree, pairs: list[tuple[Node, Node]]
 ) -> tuple[tuple[str, str, int], ...]:
+    """Return label before, label after, and count, of pairs of GPUs whose label differs."""
     before = matrix_of(a, [old for old, _ in pairs])
     after = matrix_of(b, [new for _, new in pairs])
     counts: Counter[tuple[str, str]] = Counter()
@@ -141,12 +145,15 @@ def _relabelled(
 def _relinked(
     a: Tree, b: Tree, pairs: list[tuple[Node, Node]]
 ) -> tuple[tuple[str, str, int, int], ...]:
-    """Return pairs of names whose number of links beside PCIe differs."""
+    """Return two names, and the counts before and after, where links beside PCIe differ."""
     counts = []
-    for tree, own in ((a, {o.id: o.name for o, _ in pairs}), (b, {n.id: o.name for o, n in pairs})):
+    for tree, names in (
+        (a, {o.id: o.name for o, _ in pairs}),
+        (b, {n.id: o.name for o, n in pairs}),
+    ):
         found: Counter[tuple[str, ...]] = Counter()
         for peer in tree.peers:
-            found[tuple(sorted(own.get(end, end) for end in (peer.a, peer.b)))] += peer.count
+            found[tuple(sorted(names.get(end, end) for end in (peer.a, peer.b)))] += peer.count
         counts.append(found)
     return tuple(
         (ends[0], ends[1], counts[0][ends], counts[1][ends])

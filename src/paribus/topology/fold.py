@@ -1,4 +1,8 @@
-"""Bridges as the bus has them -> root ports, switches and devices as people count them."""
+"""From PCI bridges as the bus lists them to root ports, switches and devices.
+
+A switch is several bridges on the bus, an upstream port with downstream ports below it; here it is
+one node. Also the signs by which a tree is one that a hypervisor made up.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,19 @@ from paribus.topology.tree import DEVICES, Kind, Link, Node
 
 _VENDORS = ("QEMU", "Amazon EC2", "Google", "VMware, Inc.", "Xen", "innotek GmbH", "OpenStack")
 _PRODUCTS = ("Virtual Machine", "KVM", "HVM domU", "Bochs", "CloudStack KVM Hypervisor")
-# As DMI states them for guests of these (systemd, src/basic/virt.c, and Microsoft's for Hyper-V).
+# DMI of guests of these hypervisors (systemd, src/basic/virt.c; Microsoft's for Hyper-V).
 
 
 def of_product(vendor: str, product: str) -> str:
-    """Return "product" where the names of vendor and product are those of a hypervisor's guest."""
+    """Return "product" if vendor and product of DMI are those of a virtual machine, else ""."""
     return "product" if vendor in _VENDORS or product in _PRODUCTS else ""
 
 
 def of_addresses(nodes: list[Node]) -> str:
-    """Return "addresses" for a bridge at ffff:ff, or a GPU on bus 0 without a root port.
+    """Return "addresses" for a bridge at ffff:ff, or a GPU on bus 0, else "".
 
-    Clouds write the former into files for NCCL; the latter is how Hyper-V hands over a device, each
-    in a domain of its own.
+    Clouds write the former into files for NCCL; Hyper-V passes each device through on bus 0 of a
+    domain of its own.
     """
     made = any(n.address.startswith("ffff:ff:") for n in nodes)
     handed = any(n.kind == "gpu" and n.address[-7:-5] == "00" for n in nodes)
@@ -32,9 +36,9 @@ def of_addresses(nodes: list[Node]) -> str:
 def of_labels(
     gpus: Sequence[str], links: Mapping[tuple[str, str], str], numa: Mapping[str, int]
 ) -> str:
-    """Return "labels" where all GPUs are joined by SYS, also those of one NUMA node.
+    """Return "labels" where all pairs of GPUs have the label SYS, even on one NUMA node, else "".
 
-    SYS is a path from one NUMA node to another: hypervisors print it who show each device alone.
+    SYS is a path between NUMA nodes; it appears there under hypervisors that hide the bridges.
     """
     pairs = list(combinations(gpus, 2))
     far = all(links.get(pair) == "SYS" for pair in pairs)
@@ -52,15 +56,15 @@ _CLASSES: dict[str, Kind] = {
     "12": "gpu",
 }
 _MAKERS = {"1022": "1002"}
-"""Vendors of one maker: AMD has two numbers, for processors and for what was ATI."""
+"""Vendor ids of the same maker: AMD has one for processors and one from ATI."""
 
 _GRAPHICS = ("10de", "1002")
-"""Makers whose VGA controllers compute. Others are consoles of a BMC or a hypervisor."""
+"""Vendors whose VGA controllers are GPUs; others are consoles of a BMC or a hypervisor."""
 
 
 @dataclass(slots=True)
 class Raw:
-    """A bridge or device of the bus, with what hangs below it. `code`: four hex digits of class."""
+    """A bridge or device on the bus, with those below it; `code`: four hex digits of its class."""
 
     address: str
     code: str = "0604"
@@ -78,9 +82,9 @@ class Raw:
 
 
 def kind_of(code: str, model: str, *, integrated: bool = False) -> Kind | None:
-    """Return what kind of device a class code of four hex digits and a model state, or None.
+    """Return the kind of device of a class code and a model ("vendor:device"); None for others.
 
-    An `integrated` one has no root port above it.
+    `integrated`: it has no root port above it.
     """
     vendor = model[:4]
     if code == "0300":
@@ -92,10 +96,10 @@ def kind_of(code: str, model: str, *, integrated: bool = False) -> Kind | None:
 
 
 def host_bridge(address: str, numa: int | None, below: list[Raw]) -> Node:
-    """Return a host bridge: a bridge directly below it is a root port, deeper ones come in pairs.
+    """Return the host bridge with all that is `below` it; without devices it has no children.
 
-    The upper of a pair is the upstream port of a switch, the lower ones are its downstream ports.
-    What leads to no device that is kept is left out.
+    A bridge directly below it is a root port. Deeper ones are switches: the upstream port, and
+    below it the downstream ports. Bridges without a device of a known kind are left out.
     """
     ports = []
     for raw in below:
@@ -109,7 +113,7 @@ def host_bridge(address: str, numa: int | None, below: list[Raw]) -> Node:
 
 
 def _folded(below: list[Raw]) -> tuple[Node, ...]:
-    """Return what hangs below a port: switches, bridges of cards, and devices."""
+    """Return the nodes below a port: switches, card-bridges and devices."""
     nodes = []
     for raw in below:
         if not raw.bridge:
@@ -125,7 +129,7 @@ def _folded(below: list[Raw]) -> tuple[Node, ...]:
 
 
 def switch(raw: Raw, inner: tuple[Node, ...]) -> Node:
-    """Return the switch whose upstream port is `raw`, or the card-bridge that it is."""
+    """Return the switch, or card-bridge, whose upstream port is `raw`."""
     redirects = [raw.redirects, *(port.redirects for port in raw.below if port.bridge)]
     known = [value for value in redirects if value is not None]
     kind: Kind = "card-bridge" if _of_card(raw.model, inner) else "switch"
@@ -133,7 +137,7 @@ def switch(raw: Raw, inner: tuple[Node, ...]) -> Node:
 
 
 def _of_card(model: str, inner: tuple[Node, ...]) -> bool:
-    """Return whether a bridge belongs to the card below it: one slot, one maker or none given."""
+    """Return whether a bridge belongs to a card: its devices share one slot, and its vendor."""
     slots = {node.address.rpartition(".")[0] for node in inner}
     if len(slots) != 1 or not all(node.kind in DEVICES for node in inner):
         return False

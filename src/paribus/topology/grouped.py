@@ -1,4 +1,7 @@
-"""A tree from labels of pairs, as far as labels go: from `nvidia-smi topo -m`."""
+"""A tree from the matrix of `nvidia-smi topo -m`, as far as its labels show it.
+
+Devices joined by PIX hang at one switch, those joined by PXB at one root port, and so on.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from paribus.topology.tree import NVSWITCH, Node, Peer, Socket, Tree, finished
 Labels = Mapping[tuple[str, str], str]
 
 _OTHER_WORDS = {"SOC": "SYS", "PSB": "PIX"}
-"""What older drivers print for SYS; and a switch on the board of the device."""
+"""Labels of older drivers for SYS, and of a switch on a card for PIX."""
 
 _MOST_LINKS = 18
-"""NVLinks of one GPU: Hopper has most (NVIDIA H100 white paper, 2022)."""
+"""The most NVLinks of one GPU, those of Hopper (NVIDIA H100 white paper, 2022)."""
 
 
 def recognise(text: str) -> bool:
@@ -25,10 +28,10 @@ def recognise(text: str) -> bool:
 
 
 def read(text: str) -> Tree:
-    """Return the tree that explains the matrix; raises ParseError where none does.
+    """Return a tree with the labels of the matrix; raises ParseError where there is none.
 
-    It has no addresses and no widths. Two switches below one port look alike whether one hangs
-    below the other or both below a third: here both hang below a third.
+    It has no addresses and no widths. Labels do not show whether, of two switches below one port,
+    one is below the other or both are below a third: here they are below a third.
     """
     found = nvidia_topo.matrix(text)
     if len(found.devices) > 256:
@@ -46,15 +49,15 @@ def read(text: str) -> Tree:
     hidden = {pair: int(label[2:]) for pair, label in pcie.items() if label.startswith("NV")}
     sockets = _united(_groups(names, pcie, "NODE"), pcie, hidden, near)
     of_name = {node.name: node for node in nodes}
-    numbers = [tuple(sorted({numa[name] for name in own if name in numa})) for own in sockets]
+    numbers = [tuple(sorted({numa[name] for name in gpus if name in numa})) for gpus in sockets]
     known = [of for of in numbers if of]
-    # Those of one NUMA node stand next to each other, and those of which it is not known last.
+    # Sorted by NUMA nodes; sockets without a known one are last.
     placed = sorted(zip(numbers, sockets, strict=True), key=lambda part: (not part[0], part[0]))
     tree = Tree(
         "smi",
         tuple(
-            Socket(number, of, tuple(_bridges(of, own, pcie, of_name)))
-            for number, (of, own) in enumerate(placed)
+            Socket(number, of, tuple(_bridges(of, gpus, pcie, of_name)))
+            for number, (of, gpus) in enumerate(placed)
         ),
         tuple(_peers(names, hidden)),
         virtual=of_labels([node.name for node in nodes if node.kind == "gpu"], pcie, numa),
@@ -69,7 +72,7 @@ def read(text: str) -> Tree:
 
 
 def _groups(names: Sequence[str], links: Labels, farthest: str) -> list[list[str]]:
-    """Return the groups whose members are joined by labels up to `farthest`."""
+    """Return the groups of names that are joined by labels as near as `farthest`, or nearer."""
     near = ORDER[: ORDER.index(farthest) + 1]
     group = {name: [name] for name in names}
     for (one, other), label in links.items():
@@ -90,24 +93,28 @@ def _united(
     hidden: Labels | Mapping[tuple[str, str], int],
     near: Mapping[str, Sequence[str]],
 ) -> list[list[str]]:
-    """Return the sockets, two as one where NVLinks hide that they are and the affinity says it."""
+    """Return the sockets, two of them united where only NVLink labels are between them.
+
+    They are one socket if GPUs of both have the same affinity (`near`), and no pair is SYS.
+    """
     far = {pair for pair, label in links.items() if label == "SYS"}
     united: list[list[str]] = []
-    for own in sockets:
+    for names in sockets:
         for number, other in enumerate(united):
-            pairs = {(a, b) for a in other for b in own} | {(b, a) for a in other for b in own}
+            pairs = {(a, b) for a in other for b in names} | {(b, a) for a in other for b in names}
             same = any(near.get(a) and near.get(a) == near.get(b) for a, b in pairs & set(hidden))
             if same and not pairs & far:
-                united[number] = other + own
+                united[number] = other + names
                 break
         else:
-            united.append(list(own))
+            united.append(list(names))
     return united
 
 
 def _bridges(
     numa: Sequence[int], names: list[str], links: Labels, nodes: Mapping[str, Node]
 ) -> list[Node]:
+    """Return the host bridges that `names`, the GPUs of a socket, are below by their labels."""
     return [
         Node(
             "host-bridge",
@@ -122,18 +129,18 @@ def _bridges(
 
 
 def _below(names: list[str], links: Labels, nodes: Mapping[str, Node]) -> tuple[Node, ...]:
-    """Return what hangs below one root port: a device, or a switch with switches below it."""
+    """Return the node below one root port: a device, or a switch, perhaps with switches below."""
     if len(names) == 1:
         return (nodes[names[0]],)
     switches = _groups(names, links, "PIX")
     if len(switches) == 1:
         return (_switch("", [nodes[name] for name in names]),)
-    alone = sum(len(own) == 1 for own in switches)
+    alone = sum(len(below) == 1 for below in switches)
     inner = []
-    for own in switches:
-        devices = [nodes[name] for name in own]
-        # Several that are near to none each have a bridge of their own: that of their card.
-        bridge = _switch if len(own) > 1 else _card if alone > 1 else None
+    for below in switches:
+        devices = [nodes[name] for name in below]
+        # Several devices alone at their switch each have the bridge of their own card.
+        bridge = _switch if len(below) > 1 else _card if alone > 1 else None
         inner += [bridge("", devices)] if bridge else devices
     return (_switch("", inner),)
 
@@ -147,7 +154,7 @@ def _card(address: str, inner: list[Node]) -> Node:
 
 
 def _peers(names: Sequence[str], hidden: Mapping[tuple[str, str], int]) -> list[Peer]:
-    """Return NVLinks between pairs, or to NVSwitches where pairs alone would need too many."""
+    """Return NVLinks between pairs, or to NVSwitches where pairs would need too many links."""
     ends = {name for pair in hidden for name in pair}
     counts = set(hidden.values())
     whole = len(hidden) == len(ends) * (len(ends) - 1) // 2 and len(counts) == 1
@@ -159,7 +166,7 @@ def _peers(names: Sequence[str], hidden: Mapping[tuple[str, str], int]) -> list[
 
 
 def _check(tree: Tree, nodes: Sequence[Node], links: Labels) -> None:
-    """Raise ParseError for a pair whose label the tree does not have."""
+    """Raise ParseError for a pair that has another label in the tree than in the matrix."""
     found = matrix_of(tree, nodes, peers=False)
     for (one, other), label in links.items():
         if label in ORDER and found[one, other] != label:

@@ -11,17 +11,21 @@ from paribus.topology.fold import Raw, host_bridge, of_product
 from paribus.topology.tree import NVSWITCH, Link, Node, Peer, PeerKind, Tree, by_socket, finished
 from paribus.topology.xml import Element, parse
 
-_BUSES = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-[0-9a-f]{2}\]")
-_TYPE = re.compile(r"([0-9a-f]{4}) \[([0-9a-f]{4}):([0-9a-f]{4})\]")
+_BUSES = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-[0-9a-f]{2}\]")  # 0000:[00-3f]
+_TYPE = re.compile(r"([0-9a-f]{4}) \[([0-9a-f]{4}):([0-9a-f]{4})\]")  # 0302 [10de:20b0]
 _KEYS = ("NVIDIAUUID", "AMDUUID", "NodeGUID", "SerialNumber")
 _LINKS: dict[str, PeerKind] = {"NVLinkBandwidth": "nvlink", "XGMIBandwidth": "xgmi"}
 _MOST_OBJECTS = 1024
-"""In a matrix of links: its memory grows with the square."""
+"""Objects of a matrix of links, whose memory grows with the square."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """What a walk over the objects collects. `ends`: "TYPE:gp_index" to what links lead to."""
+    """What a walk over the objects collects.
+
+    `owners`: the package of each NUMA node; `placed`: that of host bridges, by address. `ends`: the
+    device of each object that a link may lead to, by "TYPE:gp_index".
+    """
 
     bridges: list[Node] = field(default_factory=list)
     owners: dict[int, int] = field(default_factory=dict)
@@ -36,14 +40,14 @@ def recognise(text: str) -> bool:
 
 
 def read(text: str) -> Tree:
-    """Return the tree; raises ParseError, with the line, for what is not a whole one of hwloc's."""
+    """Return the tree; raises ParseError, with the line, for a text that is not whole."""
     top = parse(text)
     if top.tag != "topology" or not top.all("object"):
         raise ParseError("no <topology> with objects in it", line=top.line)
     if top.get("version")[:1] not in ("2", "3"):
-        said = top.get("version")[:8]
+        version = top.get("version")[:8]
         raise ParseError(
-            f"version {said or '1.x'!s} of hwloc's XML is neither 2 nor 3: export it again with"
+            f"version {version or '1.x'!s} of hwloc's XML is neither 2 nor 3: export it again with"
             " hwloc 2 or newer (`lstopo --of xml`)"
         )
     found = _Found()
@@ -63,7 +67,7 @@ def read(text: str) -> Tree:
 
 
 def _walk(element: Element, package: int | None, found: _Found) -> None:
-    """Collect sockets, memory and host bridges from an object that is no device."""
+    """Add the sockets, NUMA nodes and host bridges in an object that is no device to `found`."""
     kind = element.get("type")
     if kind == "Package":
         package = element.number("os_index")
@@ -94,6 +98,7 @@ def _walk(element: Element, package: int | None, found: _Found) -> None:
 
 
 def _raw(element: Element, found: _Found) -> Raw:
+    """Return a bridge or device from its element; raises ParseError for another one."""
     kind = _TYPE.match(element.get("pci_type"))
     address = element.get("pci_busid")
     if element.get("type") not in ("Bridge", "PCIDev") or kind is None or not address:
@@ -116,7 +121,7 @@ def _raw(element: Element, found: _Found) -> Raw:
 
 
 def _rate(element: Element) -> float | None:
-    """Return GB/s of a link as hwloc has it; None for 0, which stands for "not known"."""
+    """Return the GB/s of a link in hwloc's XML; None for 0, by which it means "not known"."""
     try:
         rate = float(element.get("pci_link_speed") or 0)
     except ValueError:
@@ -125,7 +130,7 @@ def _rate(element: Element) -> float | None:
 
 
 def _peers(top: Element, ends: dict[str, str]) -> Iterator[Peer]:
-    """Yield the links in hwloc's matrices of bandwidths (MB/s), those to NVSwitches as one."""
+    """Yield the links in hwloc's matrices of bandwidths (MB/s); a GPU's to NVSwitches are one."""
     for matrix in top.all("distances2hetero"):
         kind = _LINKS.get(matrix.get("name"))
         if kind is None:
@@ -148,9 +153,9 @@ def _peers(top: Element, ends: dict[str, str]) -> Iterator[Peer]:
 
 
 def _count(rate: int) -> int:
-    """Return how many links give `rate` MB/s: 20 GB/s each of NVLink 1, 25 of later ones.
+    """Return how many links have `rate` MB/s together: 20 GB/s each of NVLink 1, 25 of later ones.
 
-    NVLink 1 is on P100 alone, which has four (NVIDIA Tesla P100 white paper, 2016).
+    Only P100 has NVLink 1, with four links (NVIDIA Tesla P100 white paper, 2016).
     """
     each = 20_000 if rate % 25_000 and not rate % 20_000 and rate <= 80_000 else 25_000
     return max(1, round(rate / each))
@@ -161,7 +166,7 @@ def _infos(element: Element) -> dict[str, str]:
 
 
 def _bits(text: str) -> list[int]:
-    """Return the numbers in a set such as 0x00000003: comma between words of 32 bits."""
+    """Return the numbers in a set such as 0x00000003, with commas between words of 32 bits."""
     words = text.split(",")
     if len(words) > 64 or not all(re.fullmatch("(0x)?[0-9a-f]{0,8}", word) for word in words):
         return []

@@ -1,7 +1,7 @@
 """The tree from NCCL's and RCCL's XML (NCCL_TOPO_DUMP_FILE), and such a file from a tree.
 
-What NCCL's format lacks stands in attributes of our own, which NCCL reads over: `package` of a cpu,
-and `host_bridge` and `root_port` of a device.
+Attributes of our own, which NCCL ignores, hold what its format lacks: `package` of a cpu, and
+`host_bridge` and `root_port` of a device.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from paribus.topology.xml import Element, parse
 _PEERS: tuple[PeerKind, ...] = ("nvlink", "xgmi", "c2c")
 _SPEEDS = (2.5, 5.0, 8.0, 16.0, 32.0, 64.0)
 _SWITCH, _PACKAGE = "0x068000", ("0x068001", "0x060000")
-"""Classes that links lead to: NVSwitch; bridge of a POWER processor, and a processor."""
+"""PCI classes of the ends of links: NVSwitch; the bridge of a POWER processor, and a processor."""
 
 
 def recognise(text: str) -> bool:
-    """Return whether `text` is such XML."""
+    """Return whether `text` is NCCL's XML."""
     return "<system" in text[:4096] and "<cpu" in text
 
 
 def read(text: str) -> Tree:
-    """Return the tree; raises ParseError, with the line, for what is not such XML."""
+    """Return the tree; raises ParseError, with the line, for any other text."""
     top = parse(text)
     if top.tag != "system":
         raise ParseError(f"expected <system>, got <{top.tag[:40]}>", line=top.line)
@@ -37,7 +37,7 @@ def read(text: str) -> Tree:
         raise ParseError("no <cpu>", line=top.line)
     bridges: list[Node] = []
     owners: dict[int, int] = {}
-    # NUMA nodes are sockets here unless there are more of them than a server usually has sockets.
+    # With one or two NUMA nodes, and no packages, these are taken for sockets.
     guessed = len(cpus) <= 2
     for cpu in cpus:
         numa = cpu.number("numaid")
@@ -56,7 +56,7 @@ def read(text: str) -> Tree:
 
 
 def _host_bridges(cpu: Element, numa: int) -> list[Node]:
-    """Return the host bridges of a <cpu>; one without a name where the file has none."""
+    """Return the host bridges of a <cpu>, with the address "" where the file has none."""
     ports: dict[tuple[str, str], list[tuple[Element, Node]]] = {}
     for pci in cpu.all("pci"):
         port = pci.get("root_port") or pci.get("busid").rpartition(".")[0]
@@ -66,15 +66,15 @@ def _host_bridges(cpu: Element, numa: int) -> list[Node]:
     for (host, _), inner in ports.items():
         element = inner[0][0]
         children = tuple(node for _, node in inner)
-        own = Node("root-port", element.get("root_port"), children=children)
-        below.setdefault(host, []).append(own)
+        root = Node("root-port", element.get("root_port"), children=children)
+        below.setdefault(host, []).append(root)
     return [
-        Node("host-bridge", host, numa=numa, children=tuple(own)) for host, own in below.items()
+        Node("host-bridge", host, numa=numa, children=tuple(roots)) for host, roots in below.items()
     ]
 
 
 def _nodes(pci: Element) -> list[Node]:
-    """Return the switch or device of a <pci>; none for what is neither."""
+    """Return the switch or device of a <pci>, [] for anything else."""
     address = pci.get("busid")
     if not address:
         raise ParseError("<pci> without a busid", line=pci.line)
@@ -95,9 +95,9 @@ def _nodes(pci: Element) -> list[Node]:
 
 
 def _peers(top: Element, nodes: list[Node]) -> Iterator[Peer]:
-    """Yield the links beside PCIe, each once; those to a GPU that the file lacks are left out.
+    """Yield the links beside PCIe, each once, without those to a GPU that the file lacks.
 
-    A process that sees some GPUs only writes such files: NCCL leaves these links out as well.
+    A process that sees only some GPUs writes such files; NCCL leaves these links out, too.
     """
     found: dict[tuple[str, str, PeerKind], int] = {}
     rates: dict[tuple[str, str, PeerKind], float] = {}
@@ -121,7 +121,7 @@ def _peers(top: Element, nodes: list[Node]) -> Iterator[Peer]:
                     if other in gpus and one > other:
                         one, other = other, one
                     count = link.number("count")
-                    switched = other == NVSWITCH  # of these each port stands for itself
+                    switched = other == NVSWITCH  # which the file lists port by port
                     found[one, other, kind] = count + found.get((one, other, kind), 0) * switched
                     if link.get("bw"):  # MB/s of each, which C2C states
                         rates[one, other, kind] = link.number("bw") * count / 1000
@@ -155,11 +155,11 @@ def to_nccl(tree: Tree) -> str:
 
 
 def _exported(tree: Tree, port: Node, bridge: Node) -> list[str]:
-    own = {"host_bridge": bridge.address}
+    extra = {"host_bridge": bridge.address}
     if port.kind != "root-port":
-        return _lines(tree, port, own, 2)
-    own["root_port"] = port.address
-    return [line for node in port.children for line in _lines(tree, node, own, 2)]
+        return _lines(tree, port, extra, 2)
+    extra["root_port"] = port.address
+    return [line for node in port.children for line in _lines(tree, node, extra, 2)]
 
 
 _CODES = {"switch": "0x060400", "card-bridge": "0x060400", "gpu": "0x030200", "nic": "0x020000"}
@@ -194,8 +194,9 @@ def _nested(tag: str, attributes: dict[str, str], inner: list[str], depth: int) 
     return [f"{space}<{tag}{written}>", *deeper, f"{space}</{tag}>"]
 
 
-def _link(peer: Peer, own: str) -> str:
-    other = peer.b if peer.a == own else peer.a
+def _link(peer: Peer, ident: str) -> str:
+    """Return the element of a link between a GPU, `ident`, and its peer."""
+    other = peer.b if peer.a == ident else peer.a
     target, code = other, "0x030200"
     if other == NVSWITCH:
         target, code = "ffff:ffff:ff", _SWITCH
@@ -208,7 +209,7 @@ def _link(peer: Peer, own: str) -> str:
 
 
 def _speed_and_width(link: Link) -> tuple[str, str]:
-    """Return a link as NCCL reads it; of one known by its rate alone the widest that has it."""
+    """Return speed and width as NCCL reads them, for a mere rate those of the widest such link."""
     if link.speed and link.width:
         return f"{link.speed} GT/s PCIe", str(link.width)
     for width in (16, 8, 4, 2, 1):

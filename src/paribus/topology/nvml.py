@@ -1,4 +1,4 @@
-"""What NVML adds to the tree of this machine: UUIDs of GPUs, and NVLinks."""
+"""UUIDs of GPUs and NVLinks, by NVML, added to the tree of this machine."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def with_nvml(tree: Tree) -> Tree:
 
 
 def joined(tree: Tree, nvml: Any) -> Tree:
-    """Return `tree` with what the library `nvml` says of the GPUs in it."""
+    """Return `tree` with the UUIDs and NVLinks that the library `nvml` lists."""
     keys: dict[str, str] = {}
     counts: Counter[tuple[str, str]] = Counter()
     for number in range(nvml.nvmlDeviceGetCount()):
         gpu = nvml.nvmlDeviceGetHandleByIndex(number)
-        own = _address(nvml.nvmlDeviceGetPciInfo(gpu).busId)
-        keys[own] = _text(nvml.nvmlDeviceGetUUID(gpu))
+        address = _address(nvml.nvmlDeviceGetPciInfo(gpu).busId)
+        keys[address] = _text(nvml.nvmlDeviceGetUUID(gpu))
         for other in _others(gpu, nvml):
-            counts[own, other] += 1
+            counts[address, other] += 1
     ids = {gpu.id for gpu in tree.gpus}
     peers = tuple(
         Peer(one, other, "nvlink", count)
         for (one, other), count in counts.items()
-        # Both ends of a link between GPUs state it.
+        # A link between GPUs is listed at both ends.
         if one in ids and (other == NVSWITCH or (other in ids and one < other))
     )
 
@@ -55,7 +55,7 @@ def joined(tree: Tree, nvml: Any) -> Tree:
 
 
 def _others(gpu: Any, nvml: Any) -> list[str]:
-    """Return where each active NVLink of a GPU leads."""
+    """Return the other end of each active NVLink of a GPU."""
     found = []
     for link in range(_MOST_LINKS):
         try:
@@ -70,7 +70,7 @@ def _others(gpu: Any, nvml: Any) -> list[str]:
 
 
 def _address(bus_id: Any) -> str:
-    """Return an address as sysfs has it: NVML writes the domain with eight digits."""
+    """Return an address as in /sys, with four digits for the domain; NVML has eight."""
     return _text(bus_id).lower()[-12:]
 
 

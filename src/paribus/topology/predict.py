@@ -1,4 +1,8 @@
-"""What a tree lets one expect of each load, by max-min fair flows: predicted, never measured."""
+"""Predictions of what the links of a tree carry in each load, by max-min fair flows.
+
+Example: two GPUs below a switch with an x16 Gen3 uplink get 16 GB/s from host memory alone, and 8
+each together. Nothing of it is measured.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,19 @@ from paribus.topology.capacities import Capacities, Model
 from paribus.topology.shape import shape_of
 from paribus.topology.tree import DEVICES, NVSWITCH, Link, Node, Peer, Tree
 
-# What transfers at the same time get: routes over the links of a tree, shared by max-min fairness.
-#
-# Every route is a set of directed resources with the share of the flow that passes each. Max-min
-# (progressive filling): all rates grow alike until a resource is full; flows through it stay, the
-# others go on (Bertsekas and Gallager, Data Networks, 6.5.2). Latency, head-of-line blocking and
-# protocol are not in it.
+# Transfers at the same time share the links by max-min fairness (progressive filling): all rates
+# grow alike until a resource is full; flows through it stay, the others go on (Bertsekas and
+# Gallager, Data Networks, 6.5.2). Latency, head-of-line blocking and protocol are not modelled.
 
 Resource = tuple[str, ...]
+"""A link in one direction, such as ("link", address, "up"), or a part of a processor."""
+
 Route = Mapping[Resource, float]
-"""Resources that a flow passes, each with the share of its bytes that does."""
+"""The resources that a flow passes, each with the share of the flow's bytes that passes it."""
 
 
 class Network:
-    """The links of a tree with what they carry: resources in `capacity`, GB/s."""
+    """The links of a tree as resources, with the `capacity` of each in GB/s; `gpus`: their ids."""
 
     def __init__(self, tree: Tree, stated: Capacities) -> None:
         self.tree = tree
@@ -42,7 +45,7 @@ class Network:
             self._peers[peer.a, peer.b] = self._peers[peer.b, peer.a] = peer
 
     def peer(self, one: str, other: str) -> Route:
-        """Return the route from a GPU to another: NVLink or the like, else PCIe."""
+        """Return the route from a GPU to another: over NVLink or the like, else over PCIe."""
         beside = self._beside(one, other)
         if beside:
             return beside
@@ -61,11 +64,11 @@ class Network:
         return dict.fromkeys(used, 1.0)
 
     def from_memory(self, gpu: str, sockets: Sequence[str]) -> Route:
-        """Return the route from host memory, spread evenly over `sockets`, to a GPU."""
-        own = f"cpu{self.tree.sockets[int(self._socket[gpu])].package}"
-        beside = self._peers.get((gpu, own))
+        """Return the route to a GPU from host memory that is spread evenly over `sockets`."""
+        cpu = f"cpu{self.tree.sockets[int(self._socket[gpu])].package}"
+        beside = self._peers.get((gpu, cpu))
         route = (
-            {self._of_peer(beside, own, gpu): 1.0}
+            {self._of_peer(beside, cpu, gpu): 1.0}
             if beside
             else dict.fromkeys([self._link(node, "down") for node in self._path(gpu)], 1.0)
         )
@@ -96,13 +99,13 @@ class Network:
 
     @cached_property
     def rates(self) -> Rates:
-        """What a step of training needs."""
+        """The rates on which the time of a training step depends."""
         return Rates(input_rate(self), reduce_ms(self, 1.0))
 
     def _path(self, device: str) -> list[Node]:
-        """Return the switches above a device from the root port down, then the device itself.
+        """Return the switches above a device, from the root port down, and the device itself.
 
-        Each stands for the link above it; that of a card is the link above its own bridge.
+        Each stands for the link above it.
         """
         upper = [n for n in self._above[device] if n.kind in ("switch", "card-bridge")]
         return [*upper, self._devices[device]]
@@ -113,7 +116,7 @@ class Network:
         return key
 
     def _crossing(self, one: str, other: str, kind: str) -> Resource:
-        """Return what GPU traffic between two root ports passes: one processor, or two."""
+        """Return the resource between two root ports: within one processor, or between two."""
         ends = self._socket[one], self._socket[other]
         if ends[0] != ends[1]:
             return self._resource("sockets", ends, self._stated.socket_peer)
@@ -121,7 +124,7 @@ class Network:
         return self._resource(f"processor {ends[0]}", (ports[0], ports[1]), self._stated.peer)
 
     def _resource(self, name: str, ends: tuple[str, str], gbs: float) -> Resource:
-        """Return a resource of the processors, one for both directions where they share it."""
+        """Return a resource of processors; it is the same for both directions if they share it."""
         shared = self._stated.shared and name != "between sockets"
         key = (name,) if shared else (name, *ends)
         self.capacity[key] = gbs
@@ -143,15 +146,18 @@ class Network:
 
 
 def signalling(link: Link, otherwise: float) -> float:
-    """Return GB/s of a link before line coding, as vendors state it: 16 for x16 Gen3."""
+    """Return the GB/s of a link before line coding, as vendors state it: 16 for x16 Gen3.
+
+    `otherwise`: for a link without speed, width and rate.
+    """
     if link.speed and link.width:
         return link.speed * link.width / 8
-    # A rate without speed is after coding of 128b/130b, or 8b/10b of generations that are past.
+    # A rate is after line coding, of 128b/130b; older generations are not considered.
     return link.rate * 130 / 128 if link.rate else otherwise
 
 
 def max_min(routes: Sequence[Route], capacity: Mapping[Resource, float]) -> list[float]:
-    """Return the rate of each flow in GB/s, in the order of `routes`."""
+    """Return the rate of each flow in GB/s, in the order of `routes`; inf for an empty route."""
     rates = [0.0] * len(routes)
     growing = set(range(len(routes)))
     left = {key: capacity[key] for route in routes for key in route}
@@ -173,27 +179,27 @@ def max_min(routes: Sequence[Route], capacity: Mapping[Resource, float]) -> list
 
 
 def slowest(routes: Iterable[Route], capacity: Mapping[Resource, float]) -> float:
-    """Return the rate of the slowest of some flows at the same time, GB/s."""
+    """Return the rate of the slowest of simultaneous flows, in GB/s."""
     return min(max_min(list(routes), capacity))
 
 
 _MOST_STEPS = 20_000
-"""Of a search for a ring over direct links: most are found within as many as there are GPUs."""
+"""Steps of a search for a ring over direct links: most take as many as there are GPUs."""
 
 
 def ring_rate(network: Network, order: Sequence[str]) -> float:
-    """Return GB/s at which a ring turns: of its slowest part while all parts are in use."""
+    """Return the GB/s of a ring of GPUs: of its slowest part while all parts are in use."""
     following = [*order[1:], order[0]]
     routes = [network.peer(a, b) for a, b in zip(order, following, strict=True)]
     return slowest(routes, network.capacity)
 
 
 def nccl_order(network: Network) -> list[str]:
-    """Return the order of a ring as NCCL builds it: always on to the GPU with most bandwidth.
+    """Return the order of a ring as NCCL begins to build it (graph/search.cc).
 
-    Then to one with fewest links on the way, then to the next number (NCCL, graph/search.cc,
-    ncclTopoSearchNextGpuSort). Its first choice of one ring: NCCL goes back where this is a poor
-    one, and makes several rings of NVLinks.
+    The next GPU is always the one with the most bandwidth, then the fewest links on the way, then
+    the next number (ncclTopoSearchNextGpuSort). NCCL itself backtracks where this ring is poor, and
+    makes several rings of NVLinks.
     """
     ids = network.gpus
     order = ids[:1]
@@ -214,10 +220,11 @@ def nccl_order(network: Network) -> list[str]:
 
 
 def best_order(network: Network) -> list[str]:
-    """Return the order of the fastest ring that is known.
+    """Return the order of the fastest of a few rings.
 
-    Along the tree every link is passed once in each direction, and less is impossible where GPUs
-    are on both sides of it. Where GPUs have direct links, a ring over the widest of them is tried.
+    In the order of the tree every link is passed once in each direction, which is the least where
+    GPUs are on both sides. NCCL's ring is tried too, and where GPUs have direct links one over the
+    widest of them.
     """
     orders = [[gpu.id for gpu in network.tree.walk() if gpu.kind == "gpu"], nccl_order(network)]
     if any(peer.direct for peer in network.tree.peers):
@@ -226,7 +233,7 @@ def best_order(network: Network) -> list[str]:
 
 
 def _widest(network: Network) -> list[str]:
-    """Return a ring whose narrowest pair is as wide as possible; [] where none is found soon."""
+    """Return a ring whose slowest pair is as fast as possible; [] where none is found soon."""
     rates = network.alone
     for floor in sorted(set(rates.values()), reverse=True):
         wide = {pair for pair, rate in rates.items() if rate >= floor}
@@ -236,10 +243,12 @@ def _widest(network: Network) -> list[str]:
 
 
 def _ring_above(ids: list[str], pairs: set[tuple[str, str]]) -> list[str]:
+    """Return a ring over `pairs` alone by depth-first search, [] after _MOST_STEPS."""
     steps = 0
     order = ids[:1]
 
     def extended() -> bool:
+        """Extend `order` to a ring, in place; return whether it could be."""
         nonlocal steps
         steps += 1
         if len(order) == len(ids):
@@ -258,12 +267,12 @@ def _ring_above(ids: list[str], pairs: set[tuple[str, str]]) -> list[str]:
 LOADS = ("p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl")
 
 ALIKE = 0.01
-"""Figures this close are alike: the model knows less than that."""
+"""Figures that differ by less, as a share, are alike: the model is no more exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A figure of each tree, none of them measured. `of` is the pair, model or place it is of."""
+    """A predicted figure of a load, one value for each tree; `of`: the pair, model or place."""
 
     load: str
     of: str
@@ -295,7 +304,7 @@ _BETTER: Mapping[str, Literal["higher", "lower"]] = {"ms": "lower"}
 def _figures(
     load: str, stated: Capacities
 ) -> Iterator[tuple[str, str, Callable[[Network], float]]]:
-    """Yield what is forecast of a load: of what, in which unit, and how."""
+    """Yield the figures of a load: `of` and unit of Forecast, and the function that computes it."""
     if load == "p2p":
         yield "nearest pair", "GB/s", lambda n: max(n.alone.values())
         yield "farthest pair", "GB/s", lambda n: min(n.alone.values())
@@ -326,9 +335,9 @@ def _both_ways(network: Network) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """GB/s of each pair of GPUs of a tree, from row to column, and orders of its ring.
+    """The predicted GB/s of each pair of GPUs, from row to column, and orders of a ring.
 
-    None of it is measured. `alone`: nothing else is transferred; `together`: all pairs at once.
+    `alone`: nothing else is transferred; `together`: all pairs at once.
     """
 
     gpus: tuple[str, ...]
@@ -339,7 +348,7 @@ class Pairs:
 
 
 def pairs_of(tree: Tree, stated: Capacities) -> Pairs:
-    """Return what every pair of GPUs of a tree gets, and the orders of its ring."""
+    """Return the predicted rates of all pairs of GPUs of a tree, and the orders of its ring."""
     network = Network(tree, stated)
     names = {gpu.id: gpu.name or gpu.id for gpu in tree.gpus}
 
@@ -415,9 +424,10 @@ Holds = Literal["yes", "tie", "no"]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A published ordering and the predicted ones: with shared links of a processor, and not.
+    """A published ordering of trees beside the predicted ones.
 
-    `holds`: "tie" where the published best is the best, by less than the model knows.
+    These are two: with links of a processor that both directions share, and with a link for each
+    direction. `holds`, for each: "tie" where the published best is best by less than ALIKE.
     """
 
     of: str
@@ -434,10 +444,9 @@ _FORECAST_OF = {
 
 
 def beside_published(trees: Sequence[Tree], stated: Capacities) -> list[Beside]:
-    """Return the published orderings with the forecast ones; none unless the trees have the names.
+    """Return the published orderings beside the predicted ones; none for other trees than theirs.
 
-    The links of a processor are an assumption: each ordering is tried with both directions sharing
-    them, and with each direction having them.
+    Whether both directions share the links of a processor is not known, so both are tried.
     """
     names = [shape_of(tree).name for tree in trees]
     if sorted(names) != ["Balance", "Cascade", "Common"]:
@@ -459,7 +468,7 @@ def beside_published(trees: Sequence[Tree], stated: Capacities) -> list[Beside]:
 
 
 def ordering(values: Mapping[str, float]) -> str:
-    """Return names from the highest value down, "=" between those that are alike."""
+    """Return the names from the highest value down: "A > B = C", "=" between alike ones."""
     names = sorted(values, key=lambda name: -values[name])
     text = names[0]
     for upper, lower in pairwise(names):
@@ -472,7 +481,7 @@ def _alike(one: float, other: float) -> bool:
 
 
 def has_order(published: str, values: Mapping[str, float]) -> Holds:
-    """Return whether `values` are in an order such as "A > B = C"; one name alone is the best."""
+    """Return whether `values` have an order such as "A > B = C"; a single name is the best one."""
     levels = [[name.strip() for name in level.split("=")] for level in published.split(">")]
     if published.strip() in values:
         best = published.strip()

@@ -56,7 +56,7 @@ def _marked(unit: str) -> str:
 def print_pairs(
     several: Sequence[tuple[str, Pairs]], loads: Sequence[str], console: Console
 ) -> None:
-    """Print for each tree what the asked `loads` have of pairs of GPUs, or of their order."""
+    """Print for each tree the rates of pairs, or the orders of rings, that `loads` ask for."""
     for tree, one in several:
         rows = {"p2p": one.alone, "p2p-all": one.together}
         for load in loads:
@@ -88,9 +88,10 @@ def print_beside(found: Sequence[Beside], console: Console) -> None:
 
 
 def window_svg(names: Sequence[str], rates: Sequence[Rates], stated: Capacities) -> str:
-    """Return a map for each model: which tree has the shortest step, by compute time and input.
+    """Return an SVG with a map for each model: the tree with the shortest step, as a colour.
 
-    Both axes are logarithmic; a circle marks the model's own point. Grey: alike within 1 %.
+    The axes are input (MB) and compute time (ms) of a step, both logarithmic; a circle marks the
+    model itself. Grey: the best two are alike within 1 %.
     """
     wide, high = _COLUMNS * _CELL, _ROWS * _CELL
     panels = []
@@ -112,6 +113,7 @@ def window_svg(names: Sequence[str], rates: Sequence[Rates], stated: Capacities)
 
 
 def _panel(name: str, left: int, rates: Sequence[Rates], stated: Capacities) -> str:
+    """Return the map of a model: which topology is fastest, by compute time and input size."""
     model = stated.models[name]
     parts = [f'<g transform="translate({left} 44)">']
     for row in range(_ROWS):
@@ -123,10 +125,10 @@ def _panel(name: str, left: int, rates: Sequence[Rates], stated: Capacities) -> 
             x += wide
     across = _place(_INPUT_MB, model.images * model.image_mb) * _COLUMNS * _CELL
     down = (1 - _place(_COMPUTE_MS, model.compute_ms)) * _ROWS * _CELL
-    said = f"{escape(printable(name))}, {model.gradient_mb:g} MB of gradients"
+    title = f"{escape(printable(name))}, {model.gradient_mb:g} MB of gradients"
     parts.append(
         f'<circle cx="{across:.0f}" cy="{down:.0f}" r="5" fill="none" stroke="#000"/>'
-        f'<text x="0" y="-8">{said}</text>'
+        f'<text x="0" y="-8">{title}</text>'
     )
     return "".join([*parts, *_axes(), "</g>"])
 
@@ -134,13 +136,14 @@ def _panel(name: str, left: int, rates: Sequence[Rates], stated: Capacities) -> 
 def _steps(
     model: Model, column: int, row: int, rates: Sequence[Rates], stated: Capacities
 ) -> list[float]:
-    """Return ms of a step on each tree, at a cell of the map."""
+    """Return the ms of a step on each tree, for a cell of the map."""
     inputs = _at(_INPUT_MB, (column + 0.5) / _COLUMNS)
     compute = _at(_COMPUTE_MS, (row + 0.5) / _ROWS)
     return [step_ms(one, model.gradient_mb, inputs, compute, stated) for one in rates]
 
 
 def _axes() -> list[str]:
+    """Return the axes of a map with their ticks."""
     wide, high = _COLUMNS * _CELL, _ROWS * _CELL
     middle = 'text-anchor="middle"'
     ticks = []
@@ -175,7 +178,7 @@ def _place(ends: tuple[float, float], value: float) -> float:
 
 
 def print_tree(tree: Tree, place: str, console: Console) -> None:
-    """Print everything that is known of a tree."""
+    """Print a tree: shape, drawing, matrix of pairs, shared uplinks, warnings and hashes."""
     line(console, words.of_shape(tree, shape_of(tree)), style="bold")
     named = f"{tree.product}, " if tree.product else ""
     line(console, f"{named}from {place}")
@@ -190,14 +193,14 @@ def print_tree(tree: Tree, place: str, console: Console) -> None:
             item(console, words.of_warning(one), style="yellow")
     if tree.lacks:
         heading(console, "What this source does not show")
-        for said in words.of_lacks(tree):
-            item(console, said)
+        for sentence in words.of_lacks(tree):
+            item(console, sentence)
     console.print()
     raw(console, f"hash {canonical_hash(tree)}, wiring {canonical_hash(tree, keys=False)}")
 
 
 def drawing(tree: Tree) -> Iterator[str]:
-    """Yield the lines of the tree, a node each; the parts of one NUMA node below one line."""
+    """Yield the lines of the tree, one for each node; parts of one NUMA node share its line."""
     named = [_of_socket(tree, number) for number in range(len(tree.sockets))]
     parts = zip(named, tree.sockets, strict=True)
     for name, several in groupby(parts, lambda part: part[0]):
@@ -221,14 +224,15 @@ def _lines(node: Node, before: str, *, last: bool) -> Iterator[str]:
 
 
 def _label(node: Node) -> str:
-    # A host bridge has no link, and that of a root port is its switch's or its device's.
+    # A host bridge has no link, and that below a root port is shown at the switch or device.
     link = words.of_link(node.link) if node.kind not in ("host-bridge", "root-port") else ""
     model = f"[{node.model}]" if node.model else ""
-    said = " ".join(part for part in (words.of_node(node), node.address, model, node.key) if part)
-    return f"{said}  {link}" if link else said
+    text = " ".join(part for part in (words.of_node(node), node.address, model, node.key) if part)
+    return f"{text}  {link}" if link else text
 
 
 def _print_matrix(tree: Tree, console: Console) -> None:
+    """Print how each pair of GPUs and NICs is joined."""
     devices = tree.devices("gpu", "nic")
     if not tree.gpus or len(devices) < 2:
         return
@@ -242,6 +246,7 @@ def _print_matrix(tree: Tree, console: Console) -> None:
 
 
 def _print_shares(tree: Tree, console: Console) -> None:
+    """Print the uplinks that several GPUs share."""
     shares = shares_of(tree)
     if not shares:
         return
@@ -270,5 +275,5 @@ def print_difference(found: Difference, trees: tuple[Tree, Tree], console: Conso
     for name, tree in zip(("A", "B"), trees, strict=True):
         line(console, words.of_shape(tree, shape_of(tree)), name=name)
     console.print()
-    for said in words.of_difference(found):
-        item(console, said)
+    for sentence in words.of_difference(found):
+        item(console, sentence)

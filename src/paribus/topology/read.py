@@ -1,4 +1,4 @@
-"""A tree from a file or folder, of whatever kind it is."""
+"""A tree from a file or folder, whose format is recognised from its text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paribus.topology.sysfs import from_sysfs, tree_of
 from paribus.topology.tree import Tree
 
 PROFILES = ("balance", "common", "cascade")
-"""Written for Paribus after a server of study 3 (docs/topology.md): eight GPUs, x16 Gen3 each."""
+"""The trees that ship, after study 3's server (docs/topology.md): eight GPUs, x16 Gen3 each."""
 
 
 def profile(name: str) -> Tree:
@@ -25,7 +25,7 @@ def profile(name: str) -> Tree:
 
 
 MOST_BYTES = 16 << 20
-"""Of a file with a tree: hwloc's of a server of 16 GPUs has 43 kB."""
+"""Bytes of the largest file with a tree: hwloc's of a server with 16 GPUs has 43 kB."""
 
 TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str], Tree]]] = {
     "JSON of paribus topology show": (stored.recognise, stored.read),
@@ -33,7 +33,7 @@ TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str], Tree]]] = {
     "NCCL XML": (nccl.recognise, nccl.read),
     "nvidia-smi topo -m": (grouped.recognise, grouped.read),
 }
-
+"""The formats, each with a function that recognises it and one that reads it."""
 
 _TWICE = re.compile(r"two devices have the address (\S+)")
 

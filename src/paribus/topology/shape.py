@@ -1,4 +1,4 @@
-"""What shape a tree has and what it is called, its hash, and how two of its devices are joined."""
+"""The shape of a tree and its name, its hash, and the labels of pairs of devices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from paribus.topology.tree import BRIDGES, DEVICES, NVSWITCH, Node, Peer, Tree
 
 
 def canonical_hash(tree: Tree, *, keys: bool = True) -> str:
-    """Return 16 hex digits that follow from what hangs below what and what is linked beside it.
+    """Return 16 hex digits, a hash of which node is below which and of the links beside PCIe.
 
-    Numbers of buses, sockets and devices have no part in it, nor speeds and widths. A device counts
-    by its UUID, GUID or serial number, else by its model. Without `keys` only its kind counts: the
-    hash of the wiring, equal for two servers of one make.
+    Numbers of buses, sockets and devices do not enter, nor do speeds and widths. A device enters by
+    its UUID, GUID or serial number, else by its model. Without `keys` only its kind does: that is
+    the hash of the wiring, equal for two servers of one make.
     """
     digests: dict[str, str] = {}
     sockets = sorted(
@@ -27,7 +27,7 @@ def canonical_hash(tree: Tree, *, keys: bool = True) -> str:
 
 
 def _of_node(node: Node, keys: bool, digests: dict[str, str]) -> str:
-    """Return the digest of a node and all below it; that of devices goes into `digests`."""
+    """Return the digest of a node and all below it; it is added to `digests`, by id."""
     below = sorted(_of_node(child, keys, digests) for child in node.children)
     device = (node.key or node.model) if keys and node.kind in DEVICES else ""
     digest = _digest(node.kind, device, *below)
@@ -55,16 +55,16 @@ def _digest(*parts: str) -> str:
 BALANCE, COMMON, CASCADE, DIRECT = "Balance", "Common", "Cascade", "direct"
 VIRTUAL, SINGLE, MIXED, NONE = "virtual", "one switch", "mixed", "no GPU"
 UNKNOWN = "unknown"
-"""The source hides what the name would follow from."""
+"""The name where the source hides what it would follow from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the GPUs of a server hang together: `name` follows from the other parts.
+    """How the GPUs of a server are connected; `name` follows from the numbers.
 
-    `sockets`: those with GPUs (NUMA nodes where the source has no packages). `trees`: root ports
-    with GPUs below. `depth`: the most switches above a GPU each of which joins it with more GPUs; a
-    bridge on a card joins none, nor does a switch above the one that has all the same GPUs.
+    `sockets`: how many have GPUs (NUMA nodes where the source has no packages). `trees`: how many
+    root ports have GPUs below. `depth`: the most switches above a GPU of which each joins it with
+    further GPUs; a bridge on a card is none, nor is a switch with the same GPUs as the one below.
     """
 
     name: str
@@ -75,11 +75,11 @@ class Shape:
 
 
 def shape_of(tree: Tree) -> Shape:
-    """Return the shape of `tree`, whatever labels its source gave to pairs of devices."""
+    """Return the shape of `tree`."""
     above = tree.above()
     gpus = tree.gpus
     at = [socket for gpu, socket in tree.socket_of().items() if gpu in _ids(gpus)]
-    # Labels may show one NUMA node in parts (topology/grouped.py).
+    # In a tree from labels several sockets may be of one NUMA node (grouped.py).
     sockets = {one.numa if tree.by_numa and one.numa else id(one) for one in at}
     trees: dict[int, int] = {}
     depths = []
@@ -123,7 +123,7 @@ def _ids(nodes: list[Node]) -> set[str]:
 
 
 def _slots(switch: Node) -> int:
-    """Return how many slots below a switch hold GPUs: functions of one device are one slot."""
+    """Return how many slots below a switch have GPUs; the functions of a device share one."""
     return len(
         {node.id.rpartition(".")[0] or node.id for node in switch.walk() if node.kind == "gpu"}
     )
@@ -140,8 +140,8 @@ def matrix_of(
 ) -> dict[tuple[str, str], str]:
     """Return the label of each pair of `devices` by their ids: X, NV4, XGMI1, PIX, PXB, PHB, ...
 
-    Without `peers` the label is of the path over PCIe alone. A label counts bridges, also those
-    that a card brings: it says less than the tree.
+    Without `peers` it is the label of the path over PCIe. Labels count bridges, those on cards too,
+    so that they say less than the tree.
     """
     above = tree.above()
     sockets = tree.socket_of()
@@ -161,7 +161,10 @@ def matrix_of(
 
 
 def _label(one: tuple[Node, ...], other: tuple[Node, ...], *, same_socket: bool) -> str:
-    """Return the label of two paths from a host bridge down (nvidia-smi topo -m, its legend)."""
+    """Return the label of two devices, by the nodes above each from the host bridge down.
+
+    It is that of the legend of `nvidia-smi topo -m`.
+    """
     common = 0
     for upper, lower in zip(one, other, strict=False):
         if upper is not lower:
@@ -180,7 +183,7 @@ _NAMES = {"nvlink": "NV", "xgmi": "XGMI", "c2c": "C2C"}
 
 
 def _beside(tree: Tree) -> dict[tuple[str, str], str]:
-    """Return the labels of pairs that have links beside PCIe; NVSwitches join all with all."""
+    """Return the labels of pairs with links beside PCIe; NVSwitches join each with all others."""
     found: dict[tuple[str, str], str] = {}
     switched = {peer.a: peer.count for peer in tree.peers if peer.b == NVSWITCH}
     for one, count in switched.items():

@@ -34,13 +34,13 @@ def _bare(value: Any) -> Any:
 
 
 def to_line(tree: Tree) -> str:
-    """Return `tree` as JSON in one line, without the keys of devices: they name one machine."""
+    """Return `tree` as JSON in one line, without the keys of devices, which identify a machine."""
     bare = tree.mapped(lambda node: replace(node, key=""))
     return json.dumps(to_json(bare), separators=(",", ":"))
 
 
 def recognise(text: str) -> bool:
-    """Return whether `text` is such a tree."""
+    """Return whether `text` is a tree as `to_json` makes it."""
     return text.lstrip().startswith("{") and f'"{SCHEMA}"' in text[:400]
 
 

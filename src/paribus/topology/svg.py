@@ -1,4 +1,4 @@
-"""The tree of a server as a picture: SVG, drawn from its sockets down to its devices."""
+"""The tree of a server as a picture, from its sockets down to its devices: SVG, or for Graphviz."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def to_dot(tree: Tree) -> str:
     lines = ["graph topology {", "  node [shape=box, fontname=sans];"]
     names: dict[str, str] = {}
     for number, socket in enumerate(tree.sockets):
-        own = f"s{number}"
-        names[f"cpu{socket.package}"] = own
-        lines.append(f'  {own} [label="{words.of_socket(tree, number)}"];')
+        ident = f"s{number}"
+        names[f"cpu{socket.package}"] = ident
+        lines.append(f'  {ident} [label="{words.of_socket(tree, number)}"];')
         for bridge in socket.bridges:
-            _add(bridge, own, names, lines)
+            _add(bridge, ident, names, lines)
     if any(peer.b == NVSWITCH for peer in tree.peers):
         names[NVSWITCH] = "nvswitches"
         lines.append('  nvswitches [label="NVSwitch"];')
@@ -33,13 +33,13 @@ def to_dot(tree: Tree) -> str:
 
 
 def _add(node: Node, upper: str, names: dict[str, str], lines: list[str]) -> None:
-    own = f"n{len(lines)}"
-    names[node.id or own] = own
+    ident = f"n{len(lines)}"
+    names[node.id or ident] = ident
     label = "\\n".join(_quoted(part) for part in (node.name or node.kind, node.address) if part)
     rate = f' [label="{node.link.gbs:.1f} GB/s"]' if node.link.gbs else ""
-    lines += [f'  {own} [label="{label}"];', f"  {upper} -- {own}{rate};"]
+    lines += [f'  {ident} [label="{label}"];', f"  {upper} -- {ident}{rate};"]
     for child in node.children:
-        _add(child, own, names, lines)
+        _add(child, ident, names, lines)
 
 
 def _quoted(text: str) -> str:
@@ -63,7 +63,10 @@ _PEERS = {"nvlink": "#5a9e3c", "xgmi": "#b5531c", "c2c": "#7a4fb5"}
 
 @dataclass(slots=True)
 class _Box:
-    """A node with its place: the middle of its upper edge, and those of what is below."""
+    """A node of the picture: its texts, those of its link, and its place.
+
+    `x`: the middle of its upper edge in px; `depth`: its row; `below`: the boxes below it.
+    """
 
     kind: str
     lines: tuple[str, ...]
@@ -75,7 +78,7 @@ class _Box:
 
 
 def svg(tree: Tree) -> str:
-    """Return the picture; its text can be searched and read aloud."""
+    """Return the picture; its texts are text, so that they can be searched and read aloud."""
     boxes = [_socket(tree, number) for number in range(len(tree.sockets))]
     right = 0.0
     for box in boxes:
@@ -116,7 +119,7 @@ def _node(node: Node) -> _Box:
 
 
 def _place(box: _Box, left: float, depth: int) -> float:
-    """Set where a box and all below it stand; return where the next one may begin."""
+    """Set the places of a box and all below it, from `left` on; return where they end, in px."""
     box.depth = depth
     right = left
     for child in box.below:
@@ -134,6 +137,7 @@ def _all(box: _Box) -> list[_Box]:
 
 
 def _edge(upper: _Box, lower: _Box) -> str:
+    """Return the line between two boxes, with the link's speed beside it."""
     y0, y1 = upper.depth * _STEP + _HIGH, lower.depth * _STEP
     middle = (y0 + y1) / 2
     path = f"M{upper.x:.0f} {y0}V{middle:.0f}H{lower.x:.0f}V{y1}"
@@ -148,6 +152,7 @@ def _edge(upper: _Box, lower: _Box) -> str:
 
 
 def _drawn(box: _Box) -> str:
+    """Return a box with its lines of text."""
     x, y = box.x - _WIDE / 2, box.depth * _STEP
     text = "".join(
         f'<text x="{box.x:.0f}" y="{y + (21 if len(box.lines) == 1 else 14 + 13 * row)}"'
@@ -161,7 +166,7 @@ def _drawn(box: _Box) -> str:
 
 
 def _peers(tree: Tree, boxes: list[_Box]) -> list[str]:
-    """Return arcs below the devices for the links beside PCIe; a bar stands for NVSwitches."""
+    """Return the links beside PCIe as arcs below the devices; NVSwitches are a bar."""
     places = {box.id: box for box in boxes if box.id}
     arcs = []
     switched = [places[peer.a] for peer in tree.peers if peer.b == NVSWITCH]

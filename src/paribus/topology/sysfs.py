@@ -1,4 +1,8 @@
-"""The tree from /sys: of this machine, of a recorded one, and of a host that facts.sh has read."""
+"""The tree from /sys of this machine, of a recorded one, or of a host that facts.sh has read.
+
+A device at /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0 hangs below the root port 00:01.0 of
+the host bridge pci0000:00.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,14 @@ from paribus.topology.tree import Link, Node, Tree, by_socket, finished
 
 _PCI = "/sys/bus/pci/devices/"
 _DEEPEST = 64
-"""Bridges above a device: cascades of servers have ten."""
+"""The most bridges above a device: cascades of servers have ten."""
 
 _HOST_BRIDGE = re.compile(r"/(pci[0-9a-f]{4,8}:[0-9a-f]{2})/")
 _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9])?) ?GT/s")
 _UUID = re.compile(r"^GPU UUID:[ \t]*(GPU-\S+)", re.M)
 
 _WANTED = re.compile(DEVICE_CLASSES.removesuffix(")") + "|0680)")
-"""NVSwitches are bridges of the class "other"."""
+"""Classes of devices that are read; 0680, "other bridge", is that of NVSwitches."""
 
 _FILES = (*DEVICE_FILES.split(), "local_cpulist", "unique_id")
 _MACHINE = (
@@ -37,7 +41,7 @@ _MACHINE = (
     "/sys/class/nvme/*/serial",
 )
 _NAMED = ("sys/class/infiniband/*/device", "sys/class/net/*/device", "sys/class/nvme/*/device")
-"""Where names of devices come from: the first of a device counts."""
+"""Links with the names of devices; the first of a device counts."""
 
 
 def from_sysfs(root: Path = Path("/")) -> Tree:
@@ -45,7 +49,7 @@ def from_sysfs(root: Path = Path("/")) -> Tree:
 
     Raises UserError where `root` holds no PCI devices, and ParseError where they contradict.
     """
-    root = root.resolve()  # or links would seem to lead out of it
+    root = root.resolve()  # links are resolved, and must lead below it
     links: dict[str, str] = {}
     bridges = []
     files = files_of(root, _MACHINE)
@@ -68,7 +72,7 @@ def from_sysfs(root: Path = Path("/")) -> Tree:
 
 
 def _config(path: Path) -> str:
-    """Return the extended configuration space in hex, or "denied": root alone can read it."""
+    """Return the extended configuration space in hex, or "denied": only root can read it."""
     try:
         data = path.read_bytes()[0x100:0x1000]
     except OSError:
@@ -77,7 +81,7 @@ def _config(path: Path) -> str:
 
 
 def tree_of(archive: Archive) -> Tree:
-    """Return the tree in what was read of a machine; raises ParseError where it contradicts."""
+    """Return the tree in the files read of a machine; raises ParseError for contradictions."""
     raws: dict[str, Raw] = {}
     tops: dict[str, list[Raw]] = {}
     numa: dict[str, int] = {}
@@ -124,6 +128,7 @@ def tree_of(archive: Archive) -> Tree:
 
 
 def _raw(archive: Archive, address: str, names: dict[str, str]) -> Raw:
+    """Return a bridge or device from its files."""
     base = f"{_PCI}{address}/"
     model = [archive.text(base + name).removeprefix("0x") for name in ("vendor", "device")]
     code = archive.text(base + "class").removeprefix("0x")[:4]
@@ -135,7 +140,7 @@ def _raw(archive: Archive, address: str, names: dict[str, str]) -> Raw:
     )
     return Raw(
         address,
-        code or "0604",  # a bridge on the path that the recording left out
+        code or "0604",  # a bridge on the path that the recording lacks
         ":".join(model) if all(model) else "",
         names.get(address, "") if not code.startswith("03") else "",
         link=link,
@@ -143,13 +148,14 @@ def _raw(archive: Archive, address: str, names: dict[str, str]) -> Raw:
 
 
 def speed_of(text: str) -> float | None:
-    """Return GT/s from "8 GT/s" or "16.0 GT/s PCIe"; None where a device states none."""
+    """Return the GT/s in "8 GT/s" or "16.0 GT/s PCIe", None without any."""
     found = _SPEED.match(text)
     return float(found[1]) or None if found else None
 
 
 def width_of(text: str) -> int | None:
-    """Return lanes; None where a device states none: 0, or 255 for "all bits set"."""
+    """Return the number of lanes in `text`, None for 0, or 255 (all bits set), by which devices
+    mean "unknown"."""
     width = int(text[:4]) if text[:4].isdecimal() else 0
     return width if 0 < width <= 32 else None
 
@@ -173,7 +179,7 @@ def _keys(archive: Archive) -> dict[str, str]:
         keys[address] = archive.text(f"{_PCI}{address}/unique_id")
     for address in archive.names("/proc/driver/nvidia/gpus/*/information"):
         found = _UUID.search(archive.text(f"/proc/driver/nvidia/gpus/{address}/information"))
-        if found and "?" not in found[1]:  # the driver writes them before a GPU was used
+        if found and "?" not in found[1]:  # the driver has "?" until the GPU was used
             keys[address] = found[1]
     for family, name in (("infiniband", "node_guid"), ("nvme", "serial")):
         for device in archive.names(f"/sys/class/{family}/*/{name}"):
@@ -184,7 +190,7 @@ def _keys(archive: Archive) -> dict[str, str]:
 
 
 def _packages(archive: Archive) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the package of each NUMA node that is in one alone, and of each processor."""
+    """Return the package of each NUMA node that lies in a single one, and of each processor."""
     pattern = "/sys/devices/system/cpu/cpu*/topology/physical_package_id"
     package_of = {
         int(cpu): int(text)
@@ -208,7 +214,7 @@ def _cpus(text: str) -> list[int]:
 
 
 def _virtual(archive: Archive, bridges: list[Node]) -> str:
-    """Return by what a machine shows that its tree is made up by a hypervisor; "" if by nothing."""
+    """Return the sign by which a tree is made up by a hypervisor, "" for none; see Tree."""
     flags = re.search(r"^flags\s*:.*\bhypervisor\b", archive.text("/proc/cpuinfo"), re.M)
     if flags and bridges:
         return "hypervisor"

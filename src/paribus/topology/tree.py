@@ -1,4 +1,7 @@
-"""One PCIe tree, whatever it was read from: sockets, bridges, root ports, switches, devices."""
+"""The PCIe tree of a server, the same from all sources: sockets, bridges, switches, devices.
+
+Socket -> host bridge -> root port -> switch -> GPU: each is a Node with its children.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from paribus.core import ParseError
 Kind = Literal[
     "host-bridge", "root-port", "switch", "card-bridge", "gpu", "nic", "nvme", "nvswitch"
 ]
-"""A switch is its upstream port with all of its downstream ports. A card-bridge is one that a card
-brings for itself: it joins no slots, so it is no switch."""
+"""A switch is its upstream port with all of its downstream ports. A card-bridge is a bridge on a
+card: it joins no slots, and so is no switch."""
 
 DEVICES = ("gpu", "nic", "nvme", "nvswitch")
 BRIDGES = ("switch", "card-bridge")
 PeerKind = Literal["nvlink", "xgmi", "c2c"]
 NVSWITCH = "nvswitch"
-"""The other end of links that lead to the NVSwitches of a server, which join all with all."""
+"""The other end of links to the NVSwitches of a server, which join each GPU with all others."""
 
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -28,9 +31,9 @@ MOST_NODES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The PCIe link above a node: GT/s per lane and lanes, now and at most. None: not given.
+    """The PCIe link above a node: GT/s per lane and lanes, now and at most; None: unknown.
 
-    `rate`: GB/s in each direction, from a source that gives only that.
+    `rate`: GB/s in each direction, from a source that has only that.
     """
 
     speed: float | None = None
@@ -65,8 +68,8 @@ class Link:
 class Node:
     """A bridge or a device. `key`: its UUID, GUID or serial number; `model`: "vendor:device", hex.
 
-    `numa` is given for host bridges only. `redirects`: whether ACS of a port of this switch sends
-    traffic between its devices through the root complex; None where that cannot be read.
+    `numa`: its NUMA node, of host bridges only. `redirects`: whether ACS of a port of this switch
+    sends traffic between its devices through the root complex; None if unknown.
     """
 
     kind: Kind
@@ -81,11 +84,11 @@ class Node:
 
     @property
     def id(self) -> str:
-        """What the tree calls it: its address, or its name where the source has no addresses."""
+        """Its address, or its name where the source has no addresses."""
         return self.address or self.name
 
     def walk(self) -> Iterator[Node]:
-        """Yield this node and all below it, the upper first."""
+        """Yield this node and all below it, each before its children."""
         pending = [self]
         while pending:
             node = pending.pop()
@@ -95,10 +98,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """A processor package with its NUMA nodes, and the host bridges at it.
-
-    `package` is None where the source has only NUMA nodes: then this is one of them.
-    """
+    """A processor package with its NUMA nodes and host bridges; `package` is None if unknown."""
 
     package: int | None = None
     numa: tuple[int, ...] = ()
@@ -107,9 +107,9 @@ class Socket:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`count` links between two devices beside PCIe; `b` may be NVSWITCH, or "cpu0" for a package.
+    """`count` links beside PCIe between two devices; `b` may be NVSWITCH, or "cpu0" for a package.
 
-    `gbs`: GB/s in each direction of all of them together, where it is given.
+    `gbs`: GB/s of all of them together in each direction, None if unknown.
     """
 
     a: str
@@ -120,15 +120,16 @@ class Peer:
 
     @property
     def direct(self) -> bool:
-        """Whether it joins two devices, and not a device with NVSwitches or a processor."""
+        """Whether both ends are devices: not NVSwitches, nor a processor."""
         return self.b != NVSWITCH and not self.b.startswith("cpu")
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A server as `source` gives it. `virtual` says by what a tree shows that it is not hardware.
+    """A server as `source` shows it.
 
-    `lacks` are codes of what this source cannot say (words.py).
+    `virtual`: the sign by which it is not real hardware ("hypervisor", "product", "addresses",
+    "labels"), "" for none. `lacks`: codes of what this source does not show; words.py has them.
     """
 
     source: str
@@ -144,13 +145,13 @@ class Tree:
         return "packages" in self.lacks
 
     def walk(self) -> Iterator[Node]:
-        """Yield all nodes, the upper first."""
+        """Yield all nodes, each before its children."""
         for socket in self.sockets:
             for bridge in socket.bridges:
                 yield from bridge.walk()
 
     def mapped(self, change: Callable[[Node], Node]) -> Tree:
-        """Return the tree with each node as `change` returns it, and then those below it."""
+        """Return the tree with `change` applied to each node, from the top down."""
 
         def changed(node: Node) -> Node:
             new = change(node)
@@ -170,7 +171,7 @@ class Tree:
         return self.devices("gpu")
 
     def above(self) -> dict[str, tuple[Node, ...]]:
-        """Return for each device the nodes above it, from its host bridge down."""
+        """Return the nodes above each device, by its id, from its host bridge down."""
         found: dict[str, tuple[Node, ...]] = {}
         pending: list[tuple[Node, tuple[Node, ...]]]
         pending = [(bridge, ()) for socket in self.sockets for bridge in socket.bridges]
@@ -182,7 +183,7 @@ class Tree:
         return found
 
     def socket_of(self) -> dict[str, Socket]:
-        """Return for each device the socket that it hangs at."""
+        """Return the socket of each device, by its id."""
         return {
             node.id: socket
             for socket in self.sockets
@@ -198,10 +199,10 @@ def _natural(name: str) -> tuple[str, int]:
 
 
 def finished(tree: Tree) -> Tree:
-    """Return `tree` with a name for each device, GPUs counted in the order of their addresses.
+    """Return `tree` with a name for each device, and checked.
 
-    This is the order of nvidia-smi. Raises ParseError where two nodes have one address, or a link
-    beside PCIe leads from or to what is not there.
+    GPUs are numbered in the order of their addresses, as nvidia-smi does it. Raises ParseError
+    where two nodes have the same address, or a link beside PCIe has an end that does not exist.
     """
     seen: set[str] = set()
     for count, node in enumerate(tree.walk()):
@@ -232,19 +233,19 @@ def _names(devices: Sequence[Node]) -> dict[int, str]:
     """Return a name for each device without one, by the object's identity."""
     named: dict[int, str] = {}
     for kind in DEVICES:
-        own = [node for node in devices if node.kind == kind]
-        taken = {node.name for node in own if node.name}
-        if len(taken) < sum(bool(node.name) for node in own):
+        alike = [node for node in devices if node.kind == kind]
+        taken = {node.name for node in alike if node.name}
+        if len(taken) < sum(bool(node.name) for node in alike):
             raise ParseError(f"two devices have one name among {', '.join(sorted(taken))[:120]}")
-        free = (f"{kind.upper()}{n}" for n in range(2 * len(own)))
+        free = (f"{kind.upper()}{n}" for n in range(2 * len(alike)))
         fresh = (name for name in free if name not in taken)
-        for node in sorted(own, key=lambda node: bus_order(node.address)):
+        for node in sorted(alike, key=lambda node: bus_order(node.address)):
             named[id(node)] = node.name or next(fresh)
     return named
 
 
 def bus_order(address: str) -> tuple[int, ...]:
-    """Return what addresses are sorted by: domain, bus, device and function as numbers."""
+    """Return the key by which addresses are sorted: domain, bus, device and function as numbers."""
     parts = address.replace(".", ":").split(":") if _ADDRESS.fullmatch(address) else ()
     return tuple(int(part, 16) for part in parts)
 
@@ -255,11 +256,11 @@ def by_socket(
     packages: Iterable[int] = (),
     placed: Mapping[str, int] | None = None,
 ) -> tuple[Socket, ...]:
-    """Return the sockets with their host bridges: `owners` gives the package of each NUMA node.
+    """Return the sockets with their host bridges.
 
-    `packages` are all that are there, and `placed` gives the package of host bridges by their
-    addresses where more than a NUMA node says it. A bridge at no known package hangs at a socket
-    without a number, unless there is only one package.
+    `owners`: the package of each NUMA node; `packages`: further packages; `placed`: the package of
+    host bridges, by address, where it is known otherwise. Bridges without a known package are at a
+    socket without a number, unless there is only one package.
     """
     known = sorted({*packages, *owners.values()})
     at: dict[int | None, list[Node]] = {package: [] for package in known}
@@ -272,14 +273,14 @@ def by_socket(
         Socket(
             package,
             tuple(sorted(node for node, owner in owners.items() if owner == package)),
-            tuple(sorted(own, key=place_of)),
+            tuple(sorted(bridges, key=place_of)),
         )
-        for package, own in at.items()
+        for package, bridges in at.items()
     )
 
 
 def place_of(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return what nodes side by side are sorted by: their addresses, or the first one below."""
+    """Return the key by which siblings are sorted: address, and that of the first device below."""
     below = (inner.address for inner in node.walk() if inner.kind in DEVICES)
     first = min((bus_order(address) for address in below), default=())
     return (bus_order(node.address) if node.kind != "host-bridge" else (), first)

@@ -1,4 +1,4 @@
-"""`paribus topology show`, `diff`, `predict`, `switch`: the PCIe tree of a server."""
+"""`paribus topology show|diff|predict|switch|emulate TREE`: the PCIe tree of a server."""
 
 from __future__ import annotations
 
@@ -91,6 +91,7 @@ def topology(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus topology show`."""
     from paribus.topology import nccl, stored
 
     names = _counted(arguments, 0, 1) or ["/"]
@@ -126,11 +127,12 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise UserError(f"cannot be written: {said}", place=str(path)) from None
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot be written: {reason}", place=str(path)) from None
 
 
 def _diff(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus topology diff`."""
     from paribus.topology.diff import difference
 
     one, other = (_tree(name, arguments) for name in _counted(arguments, 2, 2))
@@ -146,6 +148,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def _predict(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus topology predict`."""
     from paribus.core import UserError
     from paribus.topology.capacities import read_capacities, shipped
     from paribus.topology.predict import LOADS, Network, beside_published, forecasts, pairs_of
@@ -158,8 +161,8 @@ def _predict(arguments: argparse.Namespace) -> int:
             raise UserError(
                 "fewer than two GPUs, so nothing is transferred between them", place=name
             )
-    own = arguments.capacities
-    stated = _with_own_model(read_capacities(own or shipped()), arguments)
+    path = arguments.capacities
+    stated = _with_own_model(read_capacities(path or shipped()), arguments)
     found = forecasts(trees, arguments.load or LOADS, stated)
     beside = beside_published(trees, stated) if not arguments.load else []
     if arguments.json:
@@ -177,7 +180,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         from paribus.topology.printed import print_beside, print_forecasts, print_pairs
 
         console = console_on(sys.stdout)
-        source = str(own) if own else "capacities.toml of Paribus (study 3)"
+        source = str(path) if path else "capacities.toml of Paribus (study 3)"
         called = [Path(name).name for name in names]
         print_forecasts(found, called, source, console)
         if arguments.load:
@@ -212,6 +215,7 @@ def _with_own_model(stated: Capacities, arguments: argparse.Namespace) -> Capaci
 
 
 def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
+    """Return the names of trees; raises UserError for fewer than `least`, or more than `most`."""
     from paribus.core import UserError, count
 
     names: list[str] = arguments.trees
@@ -226,7 +230,7 @@ def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
 
 
 def _tree(name: str, arguments: argparse.Namespace) -> Tree:
-    """Return the tree that a word of the command line names."""
+    """Return the tree that the command line names: a profile, a file, a /sys, or a host."""
     from paribus.border import exists
     from paribus.core import UserError
     from paribus.topology.read import PROFILES, from_path, profile

@@ -1,4 +1,4 @@
-"""Sentences about the tree of a server: its shape, what to know of it, and what moved."""
+"""Sentences about the tree of a server: its shape, warnings, differences, predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Code = Literal["virtual", "narrow", "far-adapter", "redirect"]
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """What is wrong with which nodes; `values` are figures for its sentence."""
+    """A warning: its code, the nodes concerned, and values for its sentence."""
 
     code: Code
     nodes: tuple[str, ...]
@@ -26,7 +26,7 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """An uplink that several GPUs have in common, and GB/s in each direction: of all, of each."""
+    """An uplink that so many GPUs share: that of the switch `node`; its GB/s in each direction."""
 
     node: Node
     gpus: int
@@ -34,12 +34,12 @@ class Share:
 
     @property
     def each(self) -> float | None:
-        """GB/s that are left for each GPU while all of them use the link."""
+        """GB/s for each GPU while all of them use the link."""
         return None if self.gbs is None else self.gbs / self.gpus
 
 
 def shares_of(tree: Tree) -> list[Share]:
-    """Return the uplinks of switches with more than one GPU below, the upper first."""
+    """Return the uplinks of switches with more than one GPU below, from the top down."""
     found = []
     for node in tree.walk():
         gpus = sum(inner.kind == "gpu" for inner in node.walk())
@@ -49,7 +49,7 @@ def shares_of(tree: Tree) -> list[Share]:
 
 
 def warnings_of(tree: Tree) -> list[Warned]:
-    """Return what makes measurements on this server say something else than one expects."""
+    """Return warnings of what may surprise in measurements on this server."""
     found = [Warned("virtual", (), (tree.virtual,))] if tree.virtual else []
     for node in tree.walk():
         # A root port with more lanes than the card below it can use is no fault.
@@ -62,7 +62,7 @@ def warnings_of(tree: Tree) -> list[Warned]:
 
 
 def _far(tree: Tree) -> list[Warned]:
-    """Return GPUs whose socket has no adapter while another socket has one as fast as any."""
+    """Return a warning for GPUs at sockets without a fast adapter, where another socket has one."""
     sockets = tree.socket_of()
     fast = [nic for nic in tree.devices("nic") if _rate(nic.link) >= 4]
     at = {id(sockets[nic.id]) for nic in fast}
@@ -71,9 +71,9 @@ def _far(tree: Tree) -> list[Warned]:
 
 
 def _rate(link: Link) -> float:
-    """Return GB/s; of an adapter whose link is not given as much as one of a cluster has.
+    """Return the GB/s of an adapter's link, plus 0.1 for rounding; 4 if it is not known.
 
-    Four lanes of generation 3 have 3.9 GB/s: what is slower is a port for administration.
+    Four lanes of generation 3 have 3.9 GB/s: slower adapters are for administration.
     """
     rate = link.gbs
     return 4.0 if rate is None else rate + 0.1
@@ -101,13 +101,13 @@ _MEANINGS = {
 
 
 def of_shape(tree: Tree, shape: Shape) -> str:
-    """Return what shape a tree has, in one sentence."""
+    """Return the shape of a tree in one sentence."""
     name, parts = shape_parts(tree, shape)
     return f"{name}: {parts}." if parts else f"{name}."
 
 
 def shape_parts(tree: Tree, shape: Shape) -> tuple[str, str]:
-    """Return the name of a shape with its meaning, and what it is made of."""
+    """Return a shape's name with its meaning, and its numbers of GPUs, sockets, trees, levels."""
     if not shape.gpus:
         return "No GPU", ""
     parts = [
@@ -116,14 +116,14 @@ def shape_parts(tree: Tree, shape: Shape) -> tuple[str, str]:
         count(shape.trees, "PCIe tree"),
         count(shape.depth, "level") + " of switches between GPUs",
     ]
-    # What a hypervisor shows has no name of a profile.
+    # A tree that a hypervisor shows is not called by the name of a profile.
     name = "Virtual" if shape.name == "virtual" else shape.name
     meaning = "not verifiable" if shape.name == "virtual" else _MEANINGS[shape.name]
     return f"{name} ({meaning})", ", ".join(parts)
 
 
 def of_socket(tree: Tree, number: int) -> str:
-    """Return what the socket of that place in a tree is called."""
+    """Return the name of the socket at a place in a tree: "socket 0", "NUMA node 1"."""
     socket = tree.sockets[number]
     if tree.by_numa:
         return f"NUMA node {', '.join(map(str, socket.numa)) or '?'}"
@@ -131,12 +131,12 @@ def of_socket(tree: Tree, number: int) -> str:
 
 
 def of_lacks(tree: Tree) -> list[str]:
-    """Return what the source of a tree cannot say."""
+    """Return sentences on what the source of a tree does not show."""
     return [_LACKS[code] for code in tree.lacks]
 
 
 def of_warning(one: Warned) -> str:
-    """Return a warning, and what to do."""
+    """Return the sentences of a warning, with what to do."""
     nodes = folded(one.nodes)
     if one.code == "virtual":
         signs = {
@@ -174,7 +174,7 @@ _KINDS = {
 
 
 def of_node(node: Node) -> str:
-    """Return the name of a device, or what a bridge is."""
+    """Return the name of a device, or the kind of a bridge."""
     return node.name or _KINDS.get(node.kind, node.kind)
 
 
@@ -184,7 +184,7 @@ def of_link(link: Link) -> str:
 
 
 def link_parts(link: Link) -> list[str]:
-    """Return generation and lanes, and GB/s, of a link: what is given of them."""
+    """Return the known ones of "Gen3 x16" and "15.8 GB/s"."""
     parts = [
         f"Gen{link.generation}" if link.generation else "",
         f"x{link.width}" if link.width else "",
@@ -205,7 +205,7 @@ _WHAT = {
 
 
 def of_difference(found: Difference) -> Iterator[str]:
-    """Yield what differs, a sentence each; one that says so where nothing does."""
+    """Yield a sentence for each difference, or one that says that there is none."""
     if not found:
         yield "The trees are alike: every device hangs where it did."
     if found.gone:
@@ -214,8 +214,8 @@ def of_difference(found: Difference) -> Iterator[str]:
         yield f"Only in the second: {folded(found.new)}."
     by_devices = grouped((moved.devices, moved) for moved in found.moved)
     for devices, changes in by_devices.items():
-        said = [_WHAT[c.what].format(before=c.before, after=c.after) for c in changes]
-        yield f"{folded(devices)}: {'; '.join(said)}."
+        texts = [_WHAT[c.what].format(before=c.before, after=c.after) for c in changes]
+        yield f"{folded(devices)}: {'; '.join(texts)}."
     for before, after, pairs in found.pairs:
         yield f"{count(pairs, 'pair')} of GPUs: {before} -> {after}."
     for one, other, before_count, after_count in found.links:
@@ -223,7 +223,7 @@ def of_difference(found: Difference) -> Iterator[str]:
 
 
 def of_prediction(source: str) -> str:
-    """Return what the figures of a prediction are."""
+    """Return the sentence on how the figures of a prediction are made."""
     return (
         "Predicted, not measured: max-min fair flows over the capacities of the links, from"
         f" {source}. Latency and protocols are not in it."
@@ -234,14 +234,14 @@ _HOLDS = {"yes": "holds", "tie": "holds by less than 1 %", "no": "does not hold"
 
 
 def of_beside(one: Beside) -> str:
-    """Return a published ordering and what is predicted."""
+    """Return a published ordering with the predicted ones, and whether it holds in each."""
     ways = ("with links of a processor that both directions share", "with links for each direction")
-    said = [
+    texts = [
         f"{way}, predicted {predicted}: {_HOLDS[holds]}"
         for way, predicted, holds in zip(ways, one.predicted, one.holds, strict=True)
     ]
     best = " best" if one.published.isalnum() else ""
-    return f"published {one.published}{best}; {'; '.join(said)}."
+    return f"published {one.published}{best}; {'; '.join(texts)}."
 
 
 def of_window() -> str:

@@ -1,4 +1,4 @@
-"""XML as elements with their lines: no entity is ever expanded, no file behind a DTD is opened."""
+"""XML as elements with their line numbers; no entity is expanded, and no DTD is opened."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 200_000
 
 @dataclass(slots=True)
 class Element:
-    """An element, its attributes, the line that it begins in, and what is in it."""
+    """An element: the line in which it begins, its attributes, the elements and the text in it."""
 
     tag: str
     line: int
@@ -34,15 +34,15 @@ class Element:
         return int(text)
 
     def all(self, tag: str) -> list[Element]:
-        """Return the elements directly in this one that have a tag."""
+        """Return the elements with this tag that are directly in this one."""
         return [element for element in self.inner if element.tag == tag]
 
 
 def parse(text: str) -> Element:
     """Return the outermost element of `text`.
 
-    Raises ParseError, with the line, for what is no XML, for declared entities (they can stand for
-    gigabytes), and for more than any server has.
+    Raises ParseError, with the line, for what is no XML, for declared entities (which can expand to
+    gigabytes), and for more elements than any server has.
     """
     parser = expat.ParserCreate()
     top = Element("", 0, {})
@@ -72,6 +72,6 @@ def parse(text: str) -> Element:
     try:
         parser.Parse(text.encode(errors="replace"), True)
     except expat.ExpatError as error:
-        said = expat.ErrorString(error.code) or "no XML"
-        raise ParseError(f"not XML: {said}", line=error.lineno) from None
+        reason = expat.ErrorString(error.code) or "no XML"
+        raise ParseError(f"not XML: {reason}", line=error.lineno) from None
     return top.inner[0]

@@ -1,4 +1,4 @@
-"""What can be done to a study from the browser: exactly what a user would type."""
+"""Actions on a study from the browser, stop and resume: the commands that a user would type."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from paribus.web.pages import study_links
 
 
 def stop(found: Found) -> str:
-    """Interrupt a study, and return what was done. Raises ParibusError where it is not possible."""
+    """Interrupt a study and return a sentence to show; raises ParibusError where it cannot be."""
     background.interrupt(found.path)
     return STOPPING
 
 
 def resume(found: Found, trusted: str) -> str:
-    """Resume a study, and return what was done. Raises ParibusError where it is not possible.
+    """Resume a study and return a sentence to show; raises ParibusError where it cannot be.
 
-    One that this user did not begin is resumed if its plan has the hash `trusted`.
+    One that this user did not begin is resumed only if its plan has the hash `trusted`.
     """
     if alive(found.path):
         raise UserError("the study runs already", place=found.name, fix="stop it first")
@@ -57,7 +57,7 @@ def log_of(directory: Path) -> Path:
 
 
 def resume_page(found: Found) -> Html:
-    """Return the page that asks before a study goes on that its user did not begin.
+    """Return the page that asks whether to resume a study that this user did not begin.
 
     Raises ParibusError for a study without a plan or a study file.
     """

@@ -40,16 +40,16 @@ from paribus.web.rendering import compared
 from paribus.web.summaries import Summaries, Summary
 
 SEARCH_S = 2.0
-"""Seconds for which the list of studies stands: not every request searches the folders."""
+"""Seconds after which a request searches the folders for studies again."""
 
 REPORT_S = 2.0
-"""Seconds that a page of launches waits for the report, which knows the unusual ones."""
+"""Seconds that a page of launches waits for the report, which names the unusual ones."""
 
 TAIL = 1 << 16
-"""Bytes of what a study printed that is shown while it is made ready, from the end."""
+"""Bytes of the log that is shown while a study is made ready, from its end."""
 
 MOST_FILE = 1 << 30
-"""Bytes of a file of a study that can be fetched."""
+"""Bytes of the largest file of a study that can be fetched."""
 
 TYPES = {
     "html": "text/html",
@@ -60,7 +60,10 @@ TYPES = {
 
 
 class Workbench:
-    """What the pages are made of: the folders, what lies in them, and their newest reports."""
+    """The state behind the pages: the folders, the studies in them, and their newest reports.
+
+    `started`: the processes of studies that were started here, by the name of their directory.
+    """
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = tuple(folders)
@@ -88,20 +91,20 @@ class Workbench:
         return self._found
 
     async def all(self) -> list[Summary]:
-        """Return where every study stands; one whose own job is gone waits in no queue."""
+        """Return the summary of every study; schedulers are asked about those in a queue."""
         return await self._with_jobs(await asyncio.to_thread(self.read))
 
     def read(self) -> list[Summary]:
-        """Return where every study stands as its files say: of those that changed since."""
+        """Return the summary of every study by its files; only those of changed ones are read."""
         with self._reading:
             return [self.summaries.of(one) for one in self.found().values()]
 
     def nodes(self, found: Found) -> hosts.Nodes | str:
-        """Return the nodes of a study, read when its files have changed."""
+        """Return the nodes of a study, or why they cannot be read; kept until its files change."""
         return self._nodes.made(found, stamp(found), hosts.nodes)
 
     async def progress(self, found: Found) -> dict[str, Any]:
-        """Return what a study does now, as `Watched.state`."""
+        """Return what a study does now, as `Watched.state` does, with the state of its job."""
         now = await asyncio.to_thread(self.watched.state, found)
         if now.pop("job"):
             [one] = await self._with_jobs([self.summaries.of(found)])
@@ -109,6 +112,7 @@ class Workbench:
         return now
 
     async def _with_jobs(self, every: list[Summary]) -> list[Summary]:
+        """Return the summaries, those as lost that wait for a job which no queue has any more."""
         if not any(one.job for one in every):
             return every
         known = [one for one in await asyncio.to_thread(self.queues.newest) if not one.error]
@@ -193,7 +197,7 @@ async def _study(bench: Workbench, request: Request) -> Response:
 
 
 async def _body(bench: Workbench, request: Request) -> Response:
-    """Return the report alone, which replaces the one on an open page."""
+    """Return the report alone, by which an open page replaces its own."""
     report = await bench.live.report(bench.study(request))
     return HTMLResponse(pages.shown(report))
 
@@ -207,7 +211,7 @@ async def _events(bench: Workbench, request: Request) -> Response:
 
 
 async def _stream(events: AsyncIterator[tuple[str, dict[str, object]]]) -> AsyncIterator[str]:
-    """Yield server-sent events (HTML standard, 9.2)."""
+    """Yield the text of server-sent events (HTML standard, 9.2)."""
     yield "retry: 3000\n\n"
     async for name, data in events:
         yield ":\n\n" if name == "beat" else f"event: {name}\ndata: {json.dumps(data)}\n\n"
@@ -305,7 +309,7 @@ async def _hosts(bench: Workbench, request: Request) -> Response:
 
 
 async def _queue(bench: Workbench, request: Request) -> Response:
-    """Return the queues alone, which replace those on an open page."""
+    """Return the queues alone, by which an open page replaces its own."""
     jobs = await asyncio.to_thread(bench.queues.newest)
     return HTMLResponse(hosts.queues(jobs, [*bench.found().values()]))
 
@@ -329,8 +333,8 @@ async def _make(bench: Workbench, request: Request) -> Response:
         case "check":
             return JSONResponse(await asyncio.to_thread(making.checked, folder, text))
         case "estimate":
-            said = await asyncio.to_thread(making.estimated, folder, name, text)
-            return JSONResponse({"text": said})
+            estimate = await asyncio.to_thread(making.estimated, folder, name, text)
+            return JSONResponse({"text": estimate})
         case "start":
             directory, process = await asyncio.to_thread(making.started, folder, name, text)
             bench.started[directory.name] = process
@@ -341,7 +345,7 @@ async def _make(bench: Workbench, request: Request) -> Response:
 
 
 def _started(bench: Workbench, name: str) -> dict[str, object]:
-    """Return the id of a study that was started once it is there; what it printed, and its end."""
+    """Return the id of a study that was started ("" before it has a plan), its log, and its end."""
     process = bench.started.get(name)
     if process is None:
         raise HTTPException(404, "no study of this name was started here")
@@ -368,7 +372,7 @@ async def _metrics(bench: Workbench, request: Request) -> Response:
 
 @cache
 def asset(name: str) -> tuple[bytes, str] | None:
-    """Return the bytes of a file and their media type, None for a name that there is not."""
+    """Return the bytes of a static file and their media type, None for an unknown name."""
     kinds = {"css": "text/css", "js": "text/javascript"}
     if name == "vega.js":
         text = javascript()
@@ -391,16 +395,17 @@ async def _static(bench: Workbench, request: Request) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _said(request, error.status_code, str(error.detail))
+    return _answer(request, error.status_code, str(error.detail))
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     more: dict[str, object] = {"see": "resume/"} if isinstance(error, ForeignError) else {}
     more |= {"faults": error.faults} if isinstance(error, StudyError) else {}
-    return _said(request, 409, str(error), **more)
+    return _answer(request, 409, str(error), **more)
 
 
-def _said(request: Request, status: int, text: str, **more: object) -> Response:
+def _answer(request: Request, status: int, text: str, **more: object) -> Response:
+    """Return an error as a page, or as JSON with `more` to what is no browser's page request."""
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"error": text, **more}, status)
     shown = pages.page(_frame(request), "Not possible", pages.refusal(text))

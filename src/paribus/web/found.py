@@ -1,6 +1,6 @@
-"""The studies that a server shows: what lies in its folders, each under an id.
+"""The search for studies in the folders that are served; each study gets an id.
 
-A request names an id and never a path: what is not found here cannot be asked for.
+A request names an id and never a path, so that nothing else can be asked for.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ DEPTH = 4
 """Levels below a folder in which studies are looked for."""
 
 MOST_ENTRIES = 50_000
-"""Directory entries looked at in one search: a home directory by mistake must not take minutes."""
+"""Directory entries that one search looks at: a home directory must not take minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A directory with a study (`measured`), or with what `paribus compare` wrote.
+    """A directory with a study (`measured`), or with a report that `paribus compare` wrote.
 
-    A study that waits in a queue, or is made ready, has no plan yet.
+    `ident`: the id, from its path; `name`: its path below the folder that is served. A study that
+    waits in a queue, or is made ready, has no plan yet.
     """
 
     ident: str
@@ -41,9 +42,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found, by id, in the order of the names, and where it `stopped` early.
+    """The result of a search: the studies by id, sorted by name.
 
-    `screens`: directories that `paribus screen` made.
+    `stopped`: the folder at which MOST_ENTRIES ended it, None if it is whole. `screens`:
+    directories that `paribus screen` made.
     """
 
     found: Mapping[str, Found]
@@ -55,31 +57,31 @@ T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """What is made of studies: of each once, until what it is made of changes."""
+    """A cache with a value for each study, made again when what it is made of has changed."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[object, T]] = {}
 
     def made(self, found: Found, of: object, make: Callable[[Found], T]) -> T:
-        """Return what `make` gave of a study when it stood as `of` says."""
+        """Return the value of a study; `make` makes it unless the last one was made from `of`."""
         kept = self._kept.get(found.ident)
         if kept is None or kept[0] != of:
             kept = self._kept[found.ident] = of, make(found)
         return kept[1]
 
     def forget(self, left: Mapping[str, Found]) -> None:
-        """Drop what is not in `left` any more."""
+        """Drop the values of studies that are not in `left`."""
         self._kept = {ident: one for ident, one in self._kept.items() if ident in left}
 
 
 def find(folders: Sequence[Path]) -> Search:
-    """Return what is in `folders`, their own studies before those of folders below.
+    """Return the studies and screens in `folders`, down to DEPTH levels below.
 
-    Links to directories are not followed. A directory that cannot be read is left out. Whether
-    a directory is a study is asked of all that are known, however many entries others have.
+    Links to directories are not followed. A directory that cannot be read is left out. After
+    MOST_ENTRIES no folder is opened, but the directories seen until then are still checked.
     """
     found, screens, left, stopped = [], [], MOST_ENTRIES, None
-    # Below a folder there are no links to resolve.
+    # Only these are resolved: below them no link is followed.
     known = deque((folder.resolve(), folder.resolve(), DEPTH) for folder in folders)
     while known:
         folder, top, depth = known.popleft()
@@ -101,9 +103,9 @@ def find(folders: Sequence[Path]) -> Search:
 
 
 def what_is(folder: Path) -> str:
-    """Return "study" or "report" for a directory with one, else ""; whether it can be read or not.
+    """Return "study" or "report" for a directory with one, even an unreadable one, else "".
 
-    A study that waits has no plan yet; one that was stopped before it had one is none any more.
+    A study without a plan counts as long as it waits or is made ready.
     """
     plan, verdict, progress = (
         os.path.lexists(f"{folder}/{name}")
@@ -115,7 +117,7 @@ def what_is(folder: Path) -> str:
 
 
 def check(folders: Sequence[Path]) -> None:
-    """Raise UserError for a folder that is not there."""
+    """Raise UserError for a folder that does not exist."""
     for folder in folders:
         if not is_directory(folder):
             raise UserError(
@@ -132,9 +134,9 @@ def _found(path: Path, top: Path, *, measured: bool) -> Found:
 
 
 def waits(directory: Path) -> bool:
-    """Return whether the study of a directory without a plan is made ready, or in a queue.
+    """Return whether the study in a directory without a plan is in a queue, or being made ready.
 
-    It may be, where that cannot be read: whoever shows it says why.
+    True where that cannot be read: the page of the study then shows the error.
     """
     try:
         standing = read_standing(directory)
@@ -148,7 +150,7 @@ STAMPED = ("plan.json", "launches.count", "launches.db", "accepted.json", "verdi
 
 
 def stamp(found: Found) -> tuple[tuple[int, int], ...]:
-    """Return what changes when a report would: times and sizes of its files."""
+    """Return the modification time (ns) and size of each of STAMPED; (0, 0) for a missing file."""
     return tuple(_stamp(f"{found.path}/{name}") for name in STAMPED)
 
 
@@ -184,7 +186,7 @@ def open_own(path: Path) -> tuple[BinaryIO, int]:
 
 
 def parts(file: BinaryIO) -> Iterator[bytes]:
-    """Yield what a file holds, little of it in memory at a time, and close it."""
+    """Yield the content of a file in pieces of 256 KiB, and close it."""
     with file:
         while data := file.read(1 << 18):
             yield data

@@ -1,4 +1,4 @@
-"""What every request passes before a page is made: the host it names, how often, and who asks.
+"""The gate before the application: it checks host name, rate, session and origin of each request.
 
 Alone, the server prints a link with a token that works once, and gives a session for it. Behind a
 site's own sign-in (JupyterHub, Open OnDemand, a reverse proxy with OIDC) whoever arrives has been
@@ -27,7 +27,7 @@ COOKIE_S = 400 * 86400
 """Seconds for which a browser keeps the cookie, the most that it may: the session ends before."""
 
 MOST_BODY = 1 << 18
-"""Bytes that a request may carry: a study file has at most some kilobytes."""
+"""Bytes of the largest body of a request: a study file has some kilobytes."""
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; connect-src 'self';"
@@ -38,8 +38,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-"""Vega places its marks by style attributes: 'unsafe-inline' is for styles only, never scripts."""
-
+"""'unsafe-inline' is for styles only, since Vega places its marks by style attributes."""
 
 SESSION_S = 7 * 86400.0
 """Seconds that a session lasts without a request."""
@@ -49,10 +48,12 @@ MOST_SESSIONS = 1000
 
 @dataclass(slots=True)
 class Session:
-    """Somebody who is signed in. `csrf` goes with every request that changes something.
+    """A browser that is signed in, until `ends` (seconds of the clock of Doors).
 
-    `link` is the token of the shared link that it came from: it can be opened without end, so that
-    what is limited for a session is limited for all of one link.
+    `csrf`: the token that each request which changes something must have. `lasts_s`: each request
+    prolongs the session to so many seconds from then; None: it is not prolonged. `link`: the token
+    of the shared link by which it came; all sessions of a link share their limits, since it can be
+    opened without end.
     """
 
     csrf: str
@@ -63,13 +64,13 @@ class Session:
 
     @property
     def who(self) -> str:
-        """Whom limits are for."""
+        """The name by which requests are counted for limits."""
         return self.link or self.csrf
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header that the site's proxy sets: signed in is who has this value."""
+    """A header that the site's proxy sets; a request with this value is signed in."""
 
     name: str
     value: str
@@ -77,11 +78,12 @@ class Header:
 
 @dataclass
 class Doors:
-    """Every way in: `trusted` lets in whoever reaches the server, `header` who has it.
+    """The ways to sign in, and the open sessions, by their cookies.
 
-    With neither, a link that works once, or as often as wanted with a `lasting` token that the
-    site's portal keeps. Shared links give read-only sessions until they expire.
-    Times are of a clock that nobody sets.
+    `trusted`: every request is signed in; `header`: those that have it. With neither: by a link
+    with the token `once`, which works once, or with the `lasting` token, which the site's portal
+    keeps. `shared`: the tokens of read-only links, with the time when each ends. Times are seconds
+    of `clock`, which is monotonic.
     """
 
     trusted: bool = False
@@ -147,12 +149,13 @@ class Doors:
         return cookie
 
     def _forget(self, now: float) -> None:
+        """Drop the sessions and shared links that have ended."""
         self.sessions = {k: s for k, s in self.sessions.items() if s.ends > now}
         self.shared = {k: ends for k, ends in self.shared.items() if ends > now}
 
 
 class Crowd:
-    """Counts requests: `allows` is False for a client that asks more than RATE a second."""
+    """A limit on the rate of requests of each client: RATE a second, BURST at once."""
 
     RATE = 100.0
     BURST = 400.0
@@ -163,7 +166,7 @@ class Crowd:
         self._left: dict[str, tuple[float, float]] = {}
 
     def allows(self, client: str) -> bool:
-        """Return whether `client` may ask once more now."""
+        """Count a request of `client`; return whether it is within the limit."""
         now = self._clock()
         left, at = self._left.get(client, (self.BURST, now))
         left = min(self.BURST, left + (now - at) * self.RATE)
@@ -175,7 +178,10 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the gate looks at in a request."""
+    """The parts of a request that the gate checks; headers by name in lower case.
+
+    `cookies`: the values of the session's cookie; `token`: that of a link, "" without one.
+    """
 
     method: str
     path: str
@@ -186,12 +192,12 @@ class Asked:
 
 
 class Gate:
-    """An ASGI application before another: refuses strangers, and adds the headers that protect.
+    """An ASGI application around another: refuses strangers, and adds protective headers.
 
-    `hosts` are the names under which the server is reached; None behind a proxy, which sees to it.
-    `port` makes the cookie's name: browsers send cookies to all ports of a host. They send it to
-    addresses below `prefix` only, which others on the same portal do not share. `admit` hears of
-    each request of a session before it begins: whose it is.
+    `hosts`: the names by which the server may be addressed; None behind a proxy, which checks them.
+    `port`: part of the cookie's name, since browsers send cookies to all ports of a host.
+    `prefix`: the path of the cookie, so that others on the same portal do not receive it.
+    `entered` is called after each sign-in by a link, `admit` with Session.who before each request.
     """
 
     def __init__(
@@ -234,11 +240,11 @@ class Gate:
         await self._app(scope, _bounded(receive), _protected(send))
 
     def _refusal(self, asked: Asked, session: Session | None) -> Response | None:
-        """Return the answer to a request that goes no further, None for one that may."""
+        """Return the answer to a request that is refused, or that signs in; None for any other."""
         named = self._hosts is None or asked.headers.get("host", "").lower() in self._hosts
         entering = bool(asked.token) and asked.method == "GET"
         if named and entering and (cookie := self._doors.enter(asked.token)):
-            return self._entry(cookie)  # before the count: neighbours who flood lock nobody out
+            return self._entry(cookie)  # not counted: a flood from the same address locks none out
         if not self._crowd.allows(session.who if session else asked.client):
             text = "too many requests: this client may make 100 in a second"
             return PlainTextResponse(text, 429, {"retry-after": "5"})
@@ -262,7 +268,7 @@ class Gate:
         return None
 
     def _entry(self, cookie: str) -> Response:
-        """Return the answer to a valid link: a session, and the page without the token."""
+        """Return the answer to a valid link: a cookie, and a redirect to the page without token."""
         self._entered()
         response = RedirectResponse("./", 303)
         response.set_cookie(
@@ -288,23 +294,25 @@ def _asked(scope: Scope, cookie_name: str) -> Asked:
 def _values(name: str, lines: Sequence[str]) -> tuple[str, ...]:
     """Return the values of the cookies called `name`, "" where there is none.
 
-    Browsers send what other applications of this host have set, too: of any form, and of any name.
+    Browsers also send cookies that other applications on this host have set, of any form.
     """
     pairs = (one.partition("=") for line in lines for one in line.split(";"))
     return tuple(value.strip() for key, _, value in pairs if key.strip() == name) or ("",)
 
 
 def _own(asked: Asked) -> bool:
-    """Return whether a request comes from a page of this server, by what the browser says."""
+    """Return whether a request comes from a page of this server, by its header Origin."""
     origin = asked.headers.get("origin")
     if origin is None:
         return True
-    host = origin.partition("://")[2]  # none: a page without an origin of its own says "null"
+    host = origin.partition("://")[2]  # "" of Origin: null, which sandboxed pages send
     names = {asked.headers.get(one) for one in ("host", "x-forwarded-host")}
     return bool(host) and host in names
 
 
 def _protected(send: Any) -> Any:
+    """Return `send`, which adds HEADERS and forbids caching, where the answer does not set them."""
+
     async def protected(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             given = {k.lower() for k, _ in message.get("headers", [])}
@@ -319,7 +327,7 @@ def _protected(send: Any) -> Any:
 
 
 def _bounded(receive: Any) -> Any:
-    """Return `receive`, which ends a request that carries more than MOST_BODY."""
+    """Return `receive`, which ends a request whose body is longer than MOST_BODY."""
     taken = 0
 
     async def bounded() -> MutableMapping[str, Any]:

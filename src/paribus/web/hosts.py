@@ -1,4 +1,4 @@
-"""The page of nodes and jobs: each machine once, against the fleet, and this user's jobs."""
+"""The page of hosts and jobs: each machine once, its speed against all others, this user's jobs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from paribus.web.found import Found
 from paribus.web.summaries import Summary, Value
 
 MOST_COLUMNS = 24
-"""Benchmarks that the map has: those that most nodes have measured."""
+"""Columns of the map: the benchmarks that most machines have measured."""
 
 BAD = ("poor", "fair")
 
 
 @dataclass
 class Machine:
-    """A node: its names, its newest facts, and its studies; `slow` are those that call it so.
+    """A machine: its names, newest facts and studies.
 
-    `levels` are what was measured on it alone, by benchmark and arm.
+    `used`: by id, each study with the arms that ran on it; `slow`: the studies that call it slow.
+    `levels`: what was measured on it alone, by `what` and `how` of Value.
     """
 
     names: list[str]
@@ -69,9 +70,10 @@ def _hardware(facts: Facts) -> tuple[str, str, str]:
 
 
 def machines(studies: Sequence[tuple[Summary, Nodes]]) -> list[Machine]:
-    """Return each machine once, by name: what has a name and other hardware is another one.
+    """Return each machine once, from the nodes of all studies.
 
-    Two names are one machine where ranks saw one boot id on both: facts hold no serial number.
+    A node is the same machine if it has the same name and hardware, or if ranks saw the same boot
+    id on both: facts hold no serial number.
     """
     rows, alike = [], dict[object, set[object]]()
     for study, listed in sorted(studies, key=lambda one: one[0].started or 0.0):
@@ -101,7 +103,7 @@ def machines(studies: Sequence[tuple[Summary, Nodes]]) -> list[Machine]:
 def page(
     shown: Sequence[Queue], studies: Sequence[tuple[Summary, Nodes]], unread: Mapping[str, str]
 ) -> Html:
-    """Return the page; `unread` says by a study's name why its nodes cannot be read."""
+    """Return the page; `unread`: why the nodes of some studies cannot be read, by their names."""
     known = machines(studies)
     errors = [element("p", escape(f"{n}: {why}"), kind="box") for n, why in unread.items()]
     return join(
@@ -120,7 +122,10 @@ def page(
 
 
 def _map(known: Sequence[Machine]) -> Html:
-    """Return each node against the median of all, by benchmark; nothing where none has two."""
+    """Return the map: each machine against the median of all, by benchmark.
+
+    Benchmarks that only one machine measured are left out; without others there is no map.
+    """
     measured: dict[tuple[str, str], list[Machine]] = {}
     for one in known:
         for column in one.levels:
@@ -154,12 +159,12 @@ def _cell(one: Machine, column: tuple[str, str], ratio: float | None) -> Html:
     if ratio is None:
         return Html("<td></td>")
     value = one.levels[column][0]
-    said = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
-    return element("td", f"{ratio:.2f}", kind=heat.shade(ratio, value.margin), title=said)
+    text = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
+    return element("td", f"{ratio:.2f}", kind=heat.shade(ratio, value.margin), title=text)
 
 
 def _named(column: tuple[str, str], measured: Sequence[Machine]) -> list[Html]:
-    """Return the benchmark of a column, and its arm where all hosts have it by one name."""
+    """Return the head of a column: the benchmark, and the arm if it has one name everywhere."""
     values = [value for one in measured for value in one.levels[column]]
     arms = {value.arm for value in values}
     below = [element("small", escape(arm)) for arm in arms if len(arms) == 1]
@@ -167,12 +172,12 @@ def _named(column: tuple[str, str], measured: Sequence[Machine]) -> list[Html]:
 
 
 def _level(one: Machine, column: tuple[str, str]) -> float:
-    """Return the median of what was measured, of a rate its inverse: more is slower."""
+    """Return the median value of a machine in a column, of a rate the inverse: more is slower."""
     return median(v.value if v.better == "lower" else 1 / v.value for v in one.levels[column])
 
 
 def _machine(one: Machine, place: str) -> Html:
-    """Return a line of a machine that opens on what disturbs measurements, and its studies."""
+    """Return a line for a machine, which opens on settings that disturb, and on its studies."""
     bad = [finding for finding in settings_of(one.facts) if finding.grade in BAD]
     bad.sort(key=lambda finding: BAD.index(finding.grade))
     links = [
@@ -180,9 +185,9 @@ def _machine(one: Machine, place: str) -> Html:
         for found, arms in one.used.values()
     ]
     poor = any(finding.grade == "poor" for finding in bad)
-    said = f"{count(len(bad), 'setting')} may disturb" if bad else "nothing found that disturbs"
+    text = f"{count(len(bad), 'setting')} may disturb" if bad else "nothing found that disturbs"
     kind = "slower" if poor else "few" if bad else "open"
-    chip = element("span", escape(said), kind=f"chip {kind}")
+    chip = element("span", escape(text), kind=f"chip {kind}")
     slow = [element("span", "▼ slow", kind="chip slower")] if one.slow else []
     by = [join(_link(found), Html(" ")) for found in one.slow]
     proof = [element("p", "Slower than the others, by the pairs measured in ", *by)] if by else []
@@ -206,7 +211,7 @@ def _finding(finding: Finding) -> Html:
 
 
 def queues(shown: Sequence[Queue], studies: Sequence[Found]) -> Html:
-    """Return the part of the page that is asked for again while somebody looks."""
+    """Return the queues with their jobs: the part that an open page fetches again."""
     if not shown:
         return element("p", "No scheduler is installed on this host.")
     keys = {key_for(one.path): one for one in studies}
@@ -214,10 +219,11 @@ def queues(shown: Sequence[Queue], studies: Sequence[Found]) -> Html:
 
 
 def _queue(queue: Queue, keys: Mapping[str, Found]) -> Html:
+    """Return the table of a batch system's jobs."""
     head = element("h2", escape(f"Queue of {queue.title}"))
     if queue.error:
-        said = f"{queue.title} does not list its jobs on this host: {queue.error}"
-        return join(head, element("p", escape(said), kind="box warnings"))
+        text = f"{queue.title} does not list its jobs on this host: {queue.error}"
+        return join(head, element("p", escape(text), kind="box warnings"))
     if not queue.jobs:
         return join(head, element("p", "No job of this user."))
     rows = [

@@ -1,4 +1,4 @@
-"""What jupyter-server-proxy needs to know to show the workbench in JupyterHub."""
+"""The entry point for jupyter-server-proxy, by which JupyterHub shows the workbench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launches of a study: its time line, a list that is narrowed, and the page of one of them."""
+"""The pages of launches: the time line and list of a study, and the page of one launch."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ TAIL = 1 << 18
 """Bytes of an output that a page shows, from its end."""
 
 LAST = 12
-"""Last lines of a launch that failed, on top of its page."""
+"""Last lines of its output that the page of a failed launch begins with."""
 
 OTHERS = ("counted", "not counted", "unusual")
-"""What is asked for beside the states of launches."""
+"""Choices of the filter `outcome`, beside the states of launches."""
 
 Levels = Mapping[tuple[int, int], Point]
+"""The points of the report's time line, by number and attempt of the launch."""
 
 
 def takes(one: Stored, asked: Mapping[str, str], points: Levels) -> bool:
-    """Return whether a launch is `asked` for: by benchmark, arm and outcome."""
+    """Return whether a launch passes the filters `asked`: benchmark, arm and outcome."""
     launch = one.launch
     point = points.get((launch.number, one.attempt))
     counted = one.void is None and launch.block != wording.WARM_UP
@@ -56,9 +57,9 @@ def takes(one: Stored, asked: Mapping[str, str], points: Levels) -> bool:
 
 
 def page(found: Found, asked: Mapping[str, str], report: Rendered | None) -> Html:
-    """Return the page of the launches that are `asked` for.
+    """Return the page of the launches that pass the filters `asked`.
 
-    Without a `report`, which are unusual is not known yet. Raises ParibusError for what is damaged.
+    Which are unusual is known only with a `report`. Raises ParibusError for a damaged study.
     """
     points = _points(report)
     with Store(found.path) as store:
@@ -101,6 +102,7 @@ def _filters(every: Sequence[Stored], asked: Mapping[str, str]) -> Html:
 def _row(
     one: Stored, first: Stored, metrics: Mapping[str, Sequence[Metric]], points: Levels
 ) -> list[Html]:
+    """Return the cells of one launch."""
     launch, outcome = one.launch, one.outcome
     point = points.get((launch.number, one.attempt))
     flag = flag_of(point) if point else ""
@@ -151,9 +153,9 @@ def _value(one: Stored, metrics: Mapping[str, Sequence[Metric]]) -> str:
 
 
 def launch_page(found: Found, number: int, attempt: int, report: Rendered | None) -> Html | None:
-    """Return the page of a launch: its value beside those like it, its samples, what it printed.
+    """Return the page of a launch: its value beside those like it, its samples and its output.
 
-    None where there is none of this number; raises ParibusError where it cannot be read.
+    None where no launch has this number and attempt; raises ParibusError for a damaged study.
     """
     with Store(found.path) as store:
         every = list(store.launches(samples=False, void=True))
@@ -198,7 +200,7 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
 
 
 def _neighbours(every: Sequence[Stored], at: int) -> Html:
-    """Return the ways to the launches before and after one, and to those of its block."""
+    """Return links to the launches before and after one, and to those of its block."""
 
     def link(one: Stored, text: str) -> Html:
         return element("a", escape(text), href=f"../{one.launch.number}-{one.attempt}/")
@@ -215,10 +217,11 @@ def _neighbours(every: Sequence[Stored], at: int) -> Html:
 
 
 PARTNERS = 8
-"""Launches of a block that a launch of it leads to."""
+"""Launches of its block that the page of a launch links to."""
 
 
 def _outputs(found: Found, one: Stored) -> list[tuple[str, bytes, int]]:
+    """Return name, last bytes and whole size of each output; an error in place of the bytes."""
     outputs = []
     for path in sorted((found.path / "logs").glob(f"{one.launch.number:04d}-{one.attempt}-*")):
         try:
@@ -229,11 +232,11 @@ def _outputs(found: Found, one: Stored) -> list[tuple[str, bytes, int]]:
 
 
 def _last_lines(outputs: Sequence[tuple[str, bytes, int]]) -> Html:
-    """Return the end of what a launch said of its failure: standard error, or else its output."""
-    said = sorted(((name.endswith(".err"), data) for name, data, _ in outputs if data.strip()))
-    if not said:
+    """Return the last lines of a launch's standard error, or of its output without any."""
+    texts = sorted(((name.endswith(".err"), data) for name, data, _ in outputs if data.strip()))
+    if not texts:
         return element("p", "It printed nothing.", kind="small")
-    lines = said[-1][1].decode("utf-8", "replace").rstrip().splitlines()[-LAST:]
+    lines = texts[-1][1].decode("utf-8", "replace").rstrip().splitlines()[-LAST:]
     return element("pre", _lines(lines), tabindex="0", kind="wrapped failed")
 
 
@@ -260,12 +263,12 @@ def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) ->
     arms = {clean(p.arm) for p in like}
     keys = track.legend({arm: colour for arm, colour in colours.items() if arm in arms})
     ringed = ", this one ringed" if spread.counts(point) else ""
-    said = f"{point.benchmark}: every launch, times as slow as usual for the reference{ringed}"
-    return spread.strip(like, colours, keys, said, point)
+    text = f"{point.benchmark}: every launch, times as slow as usual for the reference{ringed}"
+    return spread.strip(like, colours, keys, text, point)
 
 
 def against(point: Point, points: Sequence[Point]) -> str:
-    """Return how many times as slow a launch was as the median one of its arm, "" without one."""
+    """Return how many times as slow a launch was as the median of its arm, "" if not known."""
     key = (point.benchmark, point.arm)
     like = [p.level for p in points if (p.benchmark, p.arm) == key and spread.counts(p)]
     known = [level for level in like if level]
@@ -275,14 +278,17 @@ def against(point: Point, points: Sequence[Point]) -> str:
 
 
 ROW, MOST_ROWS = 34, 24
-"""Height in px of a case, and cases that have a row; of a launch with more the first ones."""
+"""Height in px of the row of a case, and the most rows."""
 
 MOST_DOTS = 300
-"""Samples of a case that have a dot; of more, the lowest and the highest of each stretch."""
+"""Dots of a case; of more samples, the lowest and the highest of each stretch have one."""
 
 
 def of_launch(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Html:
-    """Return a table of the cases of what decides, its samples drawn; nothing without any."""
+    """Return a table of the cases of the metric that decides, with the samples drawn.
+
+    Return nothing for a launch without samples of it.
+    """
     if not metrics:
         return Html("")
     merit = metrics[0]
@@ -306,6 +312,7 @@ def of_launch(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Html:
 
 
 def _drawn(one: Sample) -> Html:
+    """Return the figure of a sample: its values in order, around their median."""
     median = launch_median(one.values)
     logs = [math.log(value / median) for value in one.values]
     low, high = min(logs), max(logs)
@@ -318,14 +325,14 @@ def _drawn(one: Sample) -> Html:
     for place in _kept(logs):
         x = 1 + 98 * (place + 0.5) / len(logs)
         drawn.append(f'<circle cx="{x:.2f}%" cy="{height(logs[place]):.1f}" r="2"/>')
-    said = f"{count(len(logs), 'sample')}, {math.exp(low):.3g} to {math.exp(high):.3g} medians"
+    text = f"{count(len(logs), 'sample')}, {math.exp(low):.3g} to {math.exp(high):.3g} medians"
     shown = f'class="track samples" width="100%" height="{ROW}" role="img"'
-    title = f"<title>{escape(said)}</title>"
-    return Html(f'<svg {shown} aria-label="{attribute(said)}">{title}{"".join(drawn)}</svg>')
+    title = f"<title>{escape(text)}</title>"
+    return Html(f'<svg {shown} aria-label="{attribute(text)}">{title}{"".join(drawn)}</svg>')
 
 
 def _kept(values: Sequence[float]) -> list[int]:
-    """Return the places of the values that are drawn: all, or two extremes of each stretch."""
+    """Return the places of the values to draw: all, or both extremes of each stretch."""
     if len(values) <= MOST_DOTS:
         return list(range(len(values)))
     step = math.ceil(2 * len(values) / MOST_DOTS)

@@ -1,4 +1,4 @@
-"""Reports of studies that go on: made again when something changed and somebody looks."""
+"""Reports of running studies: made again when files have changed and a browser shows the study."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ from paribus.web.found import Found, stamp, what_is
 from paribus.web.rendering import Rendered, rendered, workers
 
 POLL_S = 1.0
-"""Seconds between two looks at the files of a study that somebody watches."""
+"""Seconds between two looks at the files of a study that a browser shows."""
 
 BEAT_S = 15.0
-"""Seconds after which a stream says that it is still there."""
+"""Seconds after which a stream without news sends a beat."""
 
 LEAST_S = 3.0
 SHARE = 0.03
-"""A report of a running study is made at most every LEAST_S, and in this share of one core."""
+"""The report of a running study is made every LEAST_S at most, and takes this share of one core."""
 
 
 @dataclass
 class _Kept:
-    """The newest report of a study, of which state of its files it is, and who makes the next."""
+    """The newest report of a study: made from files with this `stamp`, `at` (monotonic clock).
+
+    `version` counts the reports; `making` is the task that makes the next.
+    """
 
     report: Rendered | None = None
     stamp: object = None
@@ -42,26 +45,26 @@ class _Kept:
 
 
 class Live:
-    """The reports of all studies; one is made at a time."""
+    """The reports of all studies, made one at a time in another process."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
         self._workers: Executor | None = None
 
     def close(self) -> None:
-        """End the process that makes reports, whatever it is at: a long report can take minutes."""
+        """End the process that makes reports at once: a long report can take minutes."""
         if self._workers is not None:
-            results: Any = getattr(self._workers, "_result_queue", None)  # shutdown() forgets it
+            results: Any = getattr(self._workers, "_result_queue", None)  # shutdown() drops it
             self._workers.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
-            # Of a report that is being handed over, half is there. The thread of the pool waits for
-            # the rest as long as anybody could write it: this process could.
+            # If a report was half sent, the pool's thread waits for the rest while the pipe has a
+            # writer, and this process is one.
             with suppress(AttributeError):
                 results._writer.close()
 
     async def report(self, found: Found) -> Rendered:
-        """Return the report of a study: the one that is there, unless it is due again."""
+        """Return the report of a study, made first where it is due."""
         kept = self._kept.setdefault(found.ident, _Kept())
         if kept.report is None or self._due(found, kept):
             await self._make(found, kept)
@@ -69,7 +72,10 @@ class Live:
         return kept.report
 
     async def newest(self, found: Found, wait_s: float) -> Rendered | None:
-        """Return the newest report; None where there is none in `wait_s`: it is being made."""
+        """Return the newest report there is, and begin to make one that is due.
+
+        Without any, wait for `wait_s` seconds at most; None where it is still being made then.
+        """
         kept = self._kept.setdefault(found.ident, _Kept())
         making = self._begin(found, kept)
         if kept.report is None and making is not None:
@@ -77,7 +83,7 @@ class Live:
         return kept.report
 
     async def call(self, function: object, *values: object) -> Rendered:
-        """Return what a function of rendering.py returns, computed where reports are made."""
+        """Return what a function of rendering.py returns, called in the process for reports."""
         for again in (True, False):
             if self._workers is None:
                 self._workers = workers()
@@ -96,38 +102,39 @@ class Live:
         state: Callable[[], Awaitable[dict[str, object]]],
         ends: Callable[[], float],
     ) -> AsyncIterator[tuple[str, dict[str, object]]]:
-        """Yield what happens to a study as (event, data), until `ends` (of the monotonic clock).
+        """Yield the events of a study as (name, data), until `ends` (of the monotonic clock).
 
-        "progress" has what `state` returns, when that is new; "report" the version of a new
-        report; "beat" says that nothing happened.
+        "progress": what `state` returns, whenever it has changed; "report": the version of a new
+        report; "beat": nothing has happened for BEAT_S.
         """
-        said: object = None
-        version, spoke = -1, time.monotonic()
+        sent: object = None
+        version, sent_at = -1, time.monotonic()
         while time.monotonic() < ends():
             now = await state()
             kept = self._kept.setdefault(found.ident, _Kept())
-            if now != said:
-                said = now
+            if now != sent:
+                sent = now
                 yield "progress", now
-                spoke = time.monotonic()
+                sent_at = time.monotonic()
             self._begin(found, kept)
             if kept.report is not None and kept.version != version:
                 if version != -1 and what_is(found.path):
                     yield "report", {"version": kept.version}
-                    spoke = time.monotonic()
+                    sent_at = time.monotonic()
                 version = kept.version
-            if time.monotonic() - spoke > BEAT_S:
+            if time.monotonic() - sent_at > BEAT_S:
                 yield "beat", {}
-                spoke = time.monotonic()
+                sent_at = time.monotonic()
             await asyncio.sleep(POLL_S)
 
     def _begin(self, found: Found, kept: _Kept) -> asyncio.Task[None] | None:
-        """Begin to make a report that is due, unless that goes on already; return who makes it."""
+        """Begin to make a report if it is due and not begun; return the task, if there is one."""
         if (kept.making is None or kept.making.done()) and self._due(found, kept):
             kept.making = asyncio.create_task(self._make(found, kept))
         return kept.making
 
     def _due(self, found: Found, kept: _Kept) -> bool:
+        """Return whether a report is to be made: files changed, and the last is not too recent."""
         try:
             now = _now(found)
         except StoreError:
@@ -153,5 +160,5 @@ class Live:
 
 
 def _now(found: Found) -> tuple[object, bool]:
-    """Return what changes when a report would, and whether the study runs; raises StoreError."""
+    """Return the stamp of a study's files, and whether it runs; raises StoreError."""
     return stamp(found), alive(found.path)

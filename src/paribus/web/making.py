@@ -1,4 +1,8 @@
-"""A study made in the browser: the page with its form, whose text is checked and run."""
+"""The page on which a study is made: a form becomes a study file, which is checked and started.
+
+{"factor": "env", "arms": [{"name": "a", "value": ""}, {"name": "b", "value": "X=1"}], ...} becomes
+`factor = "env"`, `[arms.a]`, `[arms.b]` and `env = { X = "1" }`.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +45,15 @@ from paribus.studyfile.written import made_directory, write_study
 from paribus.web.actions import log_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
+"""The names that a study file made here may have."""
+
 DRY_RUN_S = 600.0
+"""Seconds that an estimate may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What may differ between the arms, what to write for an arm, and the key that says it."""
+    """A factor: how the form names it, values of two arms as an example, and the key of an arm."""
 
     asks: str
     example: tuple[str, str]
@@ -64,7 +71,7 @@ FACTORS: Mapping[str, Factor] = {
 
 
 def study_text(form: Mapping[str, Any]) -> str:
-    """Return the study file that a form asks for; raises UserError for a form that is not ours."""
+    """Return the text of the study file for a form; raises UserError for one of another shape."""
     try:
         factor = FACTORS[form["factor"]]
         arms = [(str(one["name"]).strip(), str(one["value"]).strip()) for one in form["arms"]]
@@ -84,12 +91,13 @@ def study_text(form: Mapping[str, Any]) -> str:
 
 
 def _arm(name: str, key: str, value: str) -> list[str]:
+    """Return the lines of an arm's table; none for an empty value."""
     if not value:
         return []
     if key == "env":
         pairs = [one.partition("=") for one in _words(value)]
-        inside = ", ".join(f"{toml_key(key)} = {toml_text(text)}" for key, _, text in pairs)
-        return [f"env = {{ {inside} }}"]
+        variables = ", ".join(f"{toml_key(key)} = {toml_text(text)}" for key, _, text in pairs)
+        return [f"env = {{ {variables} }}"]
     if key == "wrap":
         return [f"wrap = {toml_list(_wrapper(name, value))}"]
     if key == "container":
@@ -128,14 +136,15 @@ def template(name: str) -> str:
 
 
 def found(benchmark: Benchmark) -> bool:
-    """Return whether what a benchmark launches is here, or is compiled at first use."""
+    """Return whether a benchmark's program is in the PATH, or is compiled at first use."""
     return not benchmark.program or find_program(benchmark.program) is not None
 
 
 def values_here(factor: str) -> list[str]:
-    """Return values of an arm that this machine has: MPI libraries, engines, wrappers; [] for none.
+    """Return the values of a factor that this machine has, for the form to offer.
 
-    A site's MPI that no PATH leads to is not found; any value may be written, but for CLOSED.
+    They are what the PATH has of MPI libraries, engines and wrappers; none for factors without a
+    list. Any other value may be written, but for those of CLOSED.
     """
     if factor == "transport":
         return list(get_args(Transport))
@@ -149,7 +158,7 @@ def values_here(factor: str) -> list[str]:
 
 
 CLOSED = ("transport",)
-"""Factors of which the loader knows all values."""
+"""Factors whose values are all known: no other may be written."""
 
 _ENGINES = ("podman", "docker", "apptainer", "singularity")
 _WRAPPERS = ("numactl --interleave=all", "taskset -c 0", "nice -n 5", "chrt -b 0")
@@ -162,15 +171,15 @@ def _mpi(family: str) -> bool:
 
 
 def benchmarks() -> list[Benchmark]:
-    """Return all benchmarks that a form can name: those that need no parameter."""
+    """Return the benchmarks that the form offers: all but `command`, which needs parameters."""
     return [one for one in BENCHMARKS.values() if one.name != "command"]
 
 
 def checked(folder: Path, text: str) -> dict[str, object]:
-    """Return what the loader says of a study's text, as if it stood in `folder`.
+    """Return the result of loading a study's text as a file in `folder`.
 
-    "problems" is its message, "" for none, and "faults" are its parts by their keys in the file;
-    "summary" is what the study is.
+    "problems" is the error, "" for none, "faults" its parts by their keys in the file, "summary"
+    a line on a study without problems.
     """
     name = str(folder)
     try:
@@ -186,27 +195,27 @@ def checked(folder: Path, text: str) -> dict[str, object]:
         problems = str(error).replace(name, "study")
         faults = error.faults if isinstance(error, StudyError) else {}
         return {"problems": problems, "faults": faults, "summary": ""}
-    said = (
+    summary = (
         f"{count(len(study.arms), 'arm')}, {count(len(study.benchmarks), 'benchmark')},"
         f" at most {count(study.settings.blocks, 'block')}"
     )
-    return {"problems": "", "faults": {}, "summary": said}
+    return {"problems": "", "faults": {}, "summary": summary}
 
 
 def started(folder: Path, name: str, text: str) -> tuple[Path, Popen[bytes]]:
-    """Return the directory of a study that was written and started, and its `paribus run`.
+    """Write a study and start `paribus run` on it; return its directory and the process.
 
     Raises ParibusError for a study that the loader refuses, and where it cannot be started.
     """
     path = _written(folder, name, text)
     directory = path.with_suffix(".study")
-    made_directory(directory)  # there, it says what it waits for
+    made_directory(directory)  # in which `paribus run` writes its progress while it waits
     argv = [sys.executable, "-m", "paribus", "run", path.name, "--out", directory.name]
     return directory, background.start(argv, folder, log_of(directory))
 
 
 def estimated(folder: Path, name: str, text: str) -> str:
-    """Return what `paribus run --dry-run` says of a study, its file not kept."""
+    """Return the output of `paribus run --dry-run` on a study, whose file is then removed."""
     path = _written(folder, name or "study", text)
     try:
         argv = [sys.executable, "-m", "paribus", "run", path.name, "--dry-run"]
@@ -243,10 +252,10 @@ PRESETS = {
     "Node": ("triad", "random_access", "ep"),
     "Whole stack": ("latency", "allreduce", "triad", "conjugate_gradient"),
 }
-"""Choices of benchmarks that are compiled at first use: nothing need be installed."""
+"""Cards that choose several benchmarks; all of these are compiled at first use."""
 
 STACK = ("collective", "point to point", "memory", "compute")
-"""Layers as the picture of a preset has them, from collectives down to the core."""
+"""The layers in the picture of a preset, from the top."""
 
 BLOCKS, ARMS = 60, 2
 USUAL_S = 1.0
@@ -254,7 +263,7 @@ USUAL_S = 1.0
 
 
 def page(folder: Path) -> Html:
-    """Return the page; studies are written into `folder`, where others say what launches take."""
+    """Return the page; studies are written into `folder`, whose others give the launch times."""
     took = {name: seconds for name, (seconds, _) in launch_seconds(folder).items()}
     return join(
         element("h1", "New study"),
@@ -277,6 +286,7 @@ def page(folder: Path) -> Html:
 
 
 def _questions() -> Html:
+    """Return the group of fields for the question of a study."""
     options = [element("option", "a question of my own", value="")]
     options += [
         element("option", escape(question_of(path)), value=name)
@@ -290,6 +300,7 @@ def _questions() -> Html:
 
 
 def _factor() -> Html:
+    """Return the group of fields for the factor and the two arms."""
     options = [
         element(
             "option",
@@ -321,33 +332,33 @@ def _factor() -> Html:
 
 
 def _presets(took: Mapping[str, float]) -> Html:
-    """Return cards that choose benchmarks, each with its layers drawn and the minutes at most."""
+    """Return the PRESETS as cards, each with its layers drawn and the most minutes it takes."""
     cards = []
     layer_of = {one.name: one.layer for one in benchmarks()}
     for title, names in PRESETS.items():
         minutes = sum(took.get(name, USUAL_S) for name in names) * ARMS * BLOCKS / 60
-        said = f"{', '.join(names)}; up to {max(1, round(minutes))} min"
+        names_and_time = f"{', '.join(names)}; up to {max(1, round(minutes))} min"
         parts = _stack({layer_of[name] for name in names}), element("b", escape(title))
-        text = *parts, element("small", escape(said))
+        text = *parts, element("small", escape(names_and_time))
         cards.append(element("button", *text, type="button", data_preset=",".join(names)))
     return element("div", *cards, kind="presets", role="group", aria_label="Choices of benchmarks")
 
 
 def _stack(layers: Collection[str]) -> Html:
-    """Return the layers of a platform as a pile, those that are measured filled."""
-    said = ", ".join(layer for layer in STACK if layer in layers)
+    """Return a picture of STACK in which the layers that are measured are filled."""
+    title = ", ".join(layer for layer in STACK if layer in layers)
     slabs = (
         f'<rect y="{9 * row}" width="30" height="7" opacity="{1 if layer in layers else 0.15}"/>'
         for row, layer in enumerate(STACK)
     )
     return Html(
-        f'<svg width="30" height="34" fill="currentColor" role="img" aria-label="{said}">'
-        f"<title>{said}</title>{''.join(slabs)}</svg>"
+        f'<svg width="30" height="34" fill="currentColor" role="img" aria-label="{title}">'
+        f"<title>{title}</title>{''.join(slabs)}</svg>"
     )
 
 
 def _benchmarks(took: Mapping[str, float]) -> Html:
-    """Return the benchmarks by layer; those that are not here are folded below the others."""
+    """Return the benchmarks by layer; those without their program are folded below the others."""
     layers = grouped((one.layer, one) for one in benchmarks())
     parts = []
     for layer, several in layers.items():
@@ -362,8 +373,8 @@ def _benchmarks(took: Mapping[str, float]) -> Html:
             for one in several
             if not found(one)
         ]
-        said = f"{len(missing)} not here"
-        rest = element("details", element("summary", said), element("ul", *missing))
+        label = f"{len(missing)} not here"
+        rest = element("details", element("summary", label), element("ul", *missing))
         chosen = element("span", "", kind="chosen")
         title = element("summary", escape(f"{layer} ({len(here)}) "), chosen)
         opened = {"open": ""} if layer == next(iter(layers)) else {}
@@ -393,6 +404,7 @@ def _plan() -> Html:
 
 
 def _editor(folder: Path) -> Html:
+    """Return the editor of the study file, with its name and what checks it found."""
     return element(
         "div",
         element("label", "Study file", element("textarea", id="text", spellcheck="false")),

@@ -1,4 +1,7 @@
-"""Where studies and screens stand, for other programs: OpenMetrics text, paribus.studies/1."""
+"""The state of studies and screens for other programs: OpenMetrics text, and JSON.
+
+`paribus_ratio{study="net.study",benchmark="latency",arm="tcp"} 4.12` is a line for Prometheus.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,19 @@ FAMILIES = (
     ("paribus_screen_slow", "the speed of what is slow over that of the others"),
 )
 
-
 MOST_BYTES = 64 << 20
+"""Bytes of the largest answer.json that is read."""
+
 WORDS = ("slow", "lower group", "undecided", "failed", "no sign", "not screened")
+"""The answers of a screen on a unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """What a screen says: how many units of each word.
+    """The answer of a screen: how many `units` have each word.
 
-    `slow`: the speed of each unit that is, by benchmark, over that of the others.
+    `began`: seconds since the epoch. `slow`: by slow unit and benchmark, its speed over that of the
+    others.
     """
 
     name: str
@@ -53,8 +59,7 @@ class Screened:
 
 
 def newest(folders: Iterable[Path]) -> list[Screened]:
-    """Return the newest screen of each fleet and benchmarks; answers that cannot be read are left
-    out."""
+    """Return the newest screen of each fleet and set of benchmarks, without unreadable ones."""
     found: dict[tuple[str, tuple[str, ...]], Screened] = {}
     for folder in folders:
         with suppress(OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
@@ -67,7 +72,7 @@ def newest(folders: Iterable[Path]) -> list[Screened]:
 
 
 def _screened(name: str, table: Mapping[str, Any]) -> Screened:
-    """Return what a JSON answer says; raises what Python raises for one that is none."""
+    """Return an answer.json as read; raises ValueError, KeyError, ... for what is none."""
     began = float(table["began"])
     if not math.isfinite(began):
         raise ValueError("no date")
@@ -90,7 +95,7 @@ def _screened(name: str, table: Mapping[str, Any]) -> Screened:
 
 
 def open_metrics(summaries: Sequence[Summary], screens: Sequence[Screened] = ()) -> str:
-    """Return where studies and screens stand as OpenMetrics text (version 1.0.0)."""
+    """Return the state of studies and screens as OpenMetrics text (version 1.0.0)."""
     samples: dict[str, list[str]] = {name: [] for name, _ in FAMILIES}
 
     def add(name: str, value: object, **named: str) -> None:
@@ -133,7 +138,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 def to_json(summaries: Sequence[Summary]) -> dict[str, Any]:
-    """Return where the studies stand as JSON values."""
+    """Return the state of the studies as JSON values, by schema paribus.studies/1."""
     return {
         "schema": SCHEMA,
         "studies": [

@@ -1,4 +1,4 @@
-"""What a study does at this moment: the blocks up to each look, and what runs where."""
+"""What a study does at this moment: its blocks up to each look, and the launch that runs."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ MOST_ROWS = 12
 """Benchmarks with a row of their own; those still measured come first."""
 
 LINEAR = 60
-"""Blocks up to which all are drawn equally wide; of more, the early ones are wider."""
+"""Blocks up to which all are equally wide in the picture; of more, the early ones are wider."""
 
 APART = 5.0
-"""Percent of the width between two looks that both have their number."""
+"""Percent of the width that numbers of looks lie apart at least."""
 
 STOP_S = 60.0
-"""Seconds after which a study that was asked to stop counts as going on."""
+"""Seconds after which the page says that a study that was asked to stop has not."""
 
 
 @dataclass
 class _Known:
-    """The plan and the nodes by arm of a study that somebody looks at."""
+    """The plan of a study that a browser shows, and its nodes by arm, in the order of the facts."""
 
     plan: Plan
     nodes: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
 class Watched:
-    """What the studies that somebody looks at do now, and which of them were asked to stop."""
+    """The state of the studies that browsers show, and which of them were asked to stop."""
 
     def __init__(self) -> None:
         self._reading = Lock()
@@ -51,14 +51,14 @@ class Watched:
         self._asked: dict[str, tuple[float, Holder | None]] = {}
 
     def stopping(self, found: Found) -> None:
-        """Take down that a study was asked to stop."""
+        """Note that a study was asked to stop."""
         self._asked[found.ident] = time.monotonic(), read_holder(found.path)
 
     def state(self, found: Found) -> dict[str, Any]:
-        """Return what a study does: its state in words, as `text`, and as a picture, as `html`.
+        """Return the state of a study: "text" in words, "html" as a picture, and as values.
 
-        `running` and `stopping` say whether it does, `code` is its exit code, `launches` are
-        those stored, `job` is that in which it waits and is not running.
+        "running", "stopping"; "code", its exit code, None without one; "launches", how many are
+        stored; "job", the job in which it waits, "" for none.
         """
         now: dict[str, Any] = {"running": False, "stopping": False, "code": None, "launches": 0}
         now |= {"html": "", "job": ""}
@@ -87,7 +87,7 @@ class Watched:
         return now
 
     def _newest(self, found: Found) -> _Known | None:
-        """Return what is known of a study, None of one without a plan."""
+        """Return the plan and nodes of a study, None where there is no plan yet."""
         kept = None
         with suppress(ParibusError, OSError):
             kept = self._kept.made(found, stamp(found)[0], lambda one: _Known(read_plan(one.path)))
@@ -106,7 +106,7 @@ STOPPING = "stopping: the launch in flight is given up, what is stored stays"
 
 
 def _next(doing: Doing, plan: Plan) -> str:
-    """Return "running; look 2 of 6 comes after 12 blocks, in about 20 s"."""
+    """Return "running; look 2 of 6 comes after 12 blocks, in about 20 s", or "running"."""
     at = plan.looks.at
     if not at:
         return "running, without a planned end"
@@ -118,14 +118,14 @@ def _next(doing: Doing, plan: Plan) -> str:
 
 
 def _about(seconds: float) -> str:
-    """Return a time to come, no more exact than it is known."""
+    """Return a forecast time, rounded: to 1 s, 5 s, 30 s or minutes."""
     step = next((step for limit, step in ((10, 1), (60, 5), (600, 30)) if seconds < limit), 60)
     whole = max(step, round(seconds / step) * step)
     return f"{whole} s" if whole < 10 else format_seconds(whole)
 
 
 def _panel(standing: Standing, doing: Doing, kept: _Known) -> Iterator[Html]:
-    """Yield the blocks of each benchmark, and what runs."""
+    """Yield the picture of blocks, and the line on the launch that runs."""
     yield _blocks(standing, doing, kept.plan)
     nodes = [*kept.nodes.get(doing.arm, {})]
     where = f" on {listed(nodes, 3)}" if nodes else ""
@@ -143,7 +143,7 @@ def _panel(standing: Standing, doing: Doing, kept: _Known) -> Iterator[Html]:
 
 
 def _blocks(standing: Standing, doing: Doing, plan: Plan) -> Html:
-    """Return a bar for each benchmark: its blocks, and the looks that are to come."""
+    """Return a bar for each benchmark: the blocks done, the looks, the effects so far."""
     looks = plan.looks.at
     most = looks[-1] if looks else max(1, *doing.blocks.values())
     places = [(at, _share(at, most)) for at in looks]

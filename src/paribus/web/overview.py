@@ -1,4 +1,4 @@
-"""The list of studies: a row each, those that run first; filtered, sorted, two to be compared."""
+"""The first page, a list of all studies: filtered and sorted, unfinished ones first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATES = {
 }
 WORDS = {word.value: word for word in Word}
 URGENT = {"running": 0, "stopped": 1, "lost": 1, "queued": 2, "broken": 3}
-"""What is shown before studies that have ended."""
+"""The order of states in the list; studies that have ended follow."""
 
 FEW = "too few"
 
@@ -36,17 +36,17 @@ SQUARES = 24
 """Effects of a study that have a square."""
 
 FARTHEST = math.log(8.0)
-"""Logarithm of the times as slow at which the bars of a list end at most."""
+"""The end of the longest bars, as the log of a ratio of times."""
 
 
 def kind_of(one: Effect) -> str:
-    """Return the class of the colour of a verdict that claims something, "" of another."""
+    """Return the CSS class of a verdict's colour: "faster", ...; "" for one that is not decided."""
     word = WORDS.get(one.word)
     return word.name.lower() if word in wording.DECIDED else ""
 
 
 def word_of(one: Effect) -> str:
-    """Return the word of a verdict, or that the launches are too few for an interval."""
+    """Return the word of a verdict, or FEW where the launches are too few for an interval."""
     size = times(one)
     few = one.word == Word.UNDECIDED and size is not None and not wording.has_interval(size)
     return FEW if few else one.word
@@ -70,7 +70,7 @@ def text_of(one: Effect) -> str:
 
 
 def takes(one: Summary, asked: Mapping[str, str]) -> bool:
-    """Return whether a study is `asked` for: by text, state, verdict, factor and host."""
+    """Return whether a study passes the filters `asked`: text, state, verdict, factor, host."""
     words = (one.question, one.found.name, one.factor, *one.arms, *one.benchmarks, *one.hosts)
     text, state, verdict, factor, host = (
         asked.get(name, "") for name in ("text", "state", "verdict", "factor", "host")
@@ -97,7 +97,10 @@ SORTS: dict[str, tuple[str, Callable[[Summary], tuple[object, ...]]]] = {
 def overview(
     summaries: Sequence[Summary], asked: Mapping[str, str], stopped: Path | None = None
 ) -> Html:
-    """Return the first page: filters, and the list, which is asked for again while it is seen."""
+    """Return the first page: filters, and the list, which the browser fetches again every 30 s.
+
+    `stopped`: the folder at which the search for studies ended early.
+    """
     narrowed = _filters(summaries, asked) if len(summaries) > 1 else Html("")
     return join(narrowed, again("list", 30, _listing(summaries, asked, stopped)))
 
@@ -123,10 +126,7 @@ def _filters(summaries: Sequence[Summary], asked: Mapping[str, str]) -> Html:
 
 
 def _listing(summaries: Sequence[Summary], asked: Mapping[str, str], stopped: Path | None) -> Html:
-    """Return the list of the studies that are `asked` for; two can be chosen to be compared.
-
-    It says where the search for them `stopped` before its end.
-    """
+    """Return the list of the studies that pass the filters; two can be chosen for comparison."""
     box = Html("") if stopped is None else _stopped(stopped)
     if not summaries:
         begin = join("Start one: ", element("code", "paribus run container-network"), ".")
@@ -169,6 +169,7 @@ def _stopped(folder: Path) -> Html:
 
 
 def _row(one: Summary, scale: Scale, now: float) -> Html:
+    """Return the row of a study."""
     name = element("small", escape(one.found.name))
     link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
     cells = [
@@ -180,8 +181,8 @@ def _row(one: Summary, scale: Scale, now: float) -> Html:
         cells.append(element("td", _squares(one.effects), kind="verdicts"))
         cells.append(element("td", _bar(*worst, scale) if worst else "", kind="worst"))
     else:
-        said = one.sentence or "no verdict yet"
-        cells.append(element("td", escape(said), colspan="2", kind="says"))
+        text = one.sentence or "no verdict yet"
+        cells.append(element("td", escape(text), colspan="2", kind="says"))
     hosts = listed(one.hosts, 2) if one.hosts else ""
     cells += [
         element("td", _state(one), kind="is"),
@@ -192,6 +193,7 @@ def _row(one: Summary, scale: Scale, now: float) -> Html:
 
 
 def _chosen(one: Summary) -> Html:
+    """Return the box that chooses a study to be compared, if it can be."""
     if not one.found.measured or one.state in ("broken", "queued", "lost"):
         return Html("")
     fits = {"factor": one.factor, "arms": one.arms, "benchmarks": one.benchmarks, "copy": one.copy}
@@ -207,14 +209,14 @@ def _chosen(one: Summary) -> Html:
 
 
 def _squares(effects: Sequence[Effect]) -> Html:
-    """Return a square for each effect in the colour of its verdict, and their numbers in words."""
+    """Return a square for each effect in the colour of its verdict, and the counts in words."""
     drawn = []
     for one in effects[:SQUARES]:
         word = word_of(one)
         sign = wording.SYMBOLS[WORDS[word]] if word in WORDS else "…" if word == FEW else "?"
-        said = f"{one.benchmark} {one.arm}: {word} {text_of(one)}".rstrip()
+        title = f"{one.benchmark} {one.arm}: {word} {text_of(one)}".rstrip()
         kind = f"square {kind_of(one) or 'open'}"
-        drawn.append(element("span", sign, kind=kind, title=said, aria_hidden="true"))
+        drawn.append(element("span", sign, kind=kind, title=title, aria_hidden="true"))
     drawn += [escape(f"+{len(effects) - SQUARES}")] if len(effects) > SQUARES else []
     words = [word_of(one) for one in effects]
     counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
@@ -222,7 +224,7 @@ def _squares(effects: Sequence[Effect]) -> Html:
 
 
 def _worst(one: Summary) -> tuple[Effect, Comparison] | None:
-    """Return the largest effect that a verdict claims, without one the largest of all."""
+    """Return the largest decided effect with its ratio, else the largest of all; None for none."""
     known = [(effect, size) for effect in one.effects if (size := times(effect))]
     claimed = [pair for pair in known if kind_of(pair[0])]
     return max(claimed or known, key=_size, default=None)
@@ -234,37 +236,37 @@ def _size(known: tuple[Effect, Comparison] | None) -> float:
 
 def _bar(one: Effect, size: Comparison, scale: Scale) -> Html:
     """Return an effect drawn, and its figures."""
-    said = f"{one.benchmark} {one.arm}: {word_of(one)} {text_of(one)}"
+    text = f"{one.benchmark} {one.arm}: {word_of(one)} {text_of(one)}"
     drawn = bar(scale, 0.0, [(size, kind_of(one) or "open")])
     ratio = element("b", escape(format_ratio(size.ratio)))
     where = element("span", escape(one.benchmark), kind="said")
-    return element("span", drawn, ratio, where, title=said, kind="forest")
+    return element("span", drawn, ratio, where, title=text, kind="forest")
 
 
 def _state(one: Summary) -> Html:
-    """Return the state, of a study that runs with the share of launches that are stored."""
-    said = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
+    """Return the state of a study, with its progress if it runs, else its number of launches."""
+    text = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
     if one.state == "running" and one.planned:
         done, most = str(min(one.launches, one.planned)), str(one.planned)
         reported = f"{done} of {count(one.planned, 'launch')}"
         return join(
-            said, element("progress", max=most, value=done, aria_label=reported, title=reported)
+            text, element("progress", max=most, value=done, aria_label=reported, title=reported)
         )
     if one.found.measured and one.launches:
         counted = one.launches if one.counted is None else one.counted
-        return join(said, element("small", escape(f"{count(counted, 'launch')}")))
-    return said
+        return join(text, element("small", escape(f"{count(counted, 'launch')}")))
+    return text
 
 
 def _age(started: float | None, now: float) -> Html:
-    """Return how long ago a study was started, its day and minute when it is pointed at."""
+    """Return how long ago a study was started; its date and time as the title."""
     if started is None:
         return Html("")
     ago = max(0.0, now - started)
     size, unit = next((s, u) for s, u in AGES if ago >= s or s == 1)
-    said = "now" if ago < 60 else f"{int(ago / size)} {unit} ago"
-    return element("time", escape(said), title=when(started))
+    text = "now" if ago < 60 else f"{int(ago / size)} {unit} ago"
+    return element("time", escape(text), title=when(started))
 
 
 AGES = ((365 * 86400, "y"), (30 * 86400, "mo"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-"""Seconds of a unit in which ages are shown, the largest first."""
+"""Units of ages: seconds and name, the largest first."""

@@ -1,4 +1,4 @@
-"""The pages around the reports: the frame, a study, its launches, one launch."""
+"""The frame of all pages, the page of a study, and parts that pages share: links, filters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a page stands: `root` is the way up to the first page, `here` its place below it."""
+    """Where a page stands: `root` leads up to the first page ("../../"), `here` is its entry in
+    NAVIGATION ("-" for none)."""
 
     root: str
     here: str
@@ -57,7 +58,7 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
 
 
 def study(found: Found, report: Rendered, now: Mapping[str, Any], *, may_act: bool) -> Html:
-    """Return the page of a study: what it does `now` (Watched.state), and its report."""
+    """Return the page of a study: what it does `now` (from Watched.state), and its report."""
     buttons = [
         element("button", text, type="button", data_act=act, hidden="")
         for act, text in (("stop", "Stop"), ("resume", "Resume"))
@@ -81,23 +82,22 @@ def study(found: Found, report: Rendered, now: Mapping[str, Any], *, may_act: bo
 
 
 def shown(report: Rendered) -> str:
-    """Return the inside of a report, or why there is none."""
+    """Return the body of a report, or the reason why there is none."""
     return report.body or refusal(report.error, report.heading)
 
 
 def refusal(text: str, heading: str = "Not possible") -> Html:
-    """Return what is shown in place of a page, or of a report, that cannot be made."""
-    said = element("p", escape(text), kind="box warnings")
-    return join(element("h1", heading), said)
+    """Return the body of a page, or in place of a report, that says why it cannot be made."""
+    return join(element("h1", heading), element("p", escape(text), kind="box warnings"))
 
 
 def _asks_to_stop() -> Html:
-    """Return what is asked before a study is stopped."""
-    said = "Stop this study? The launch in flight is given up, what is stored stays."
+    """Return the dialogue that asks before a study is stopped."""
+    question = "Stop this study? The launch in flight is given up, what is stored stays."
     stop = element("button", "Stop the study", value="stop")
     go_on = element("button", "Let it run", value="", autofocus="")
     form = element("form", stop, go_on, method="dialog", kind="buttons")
-    return element("dialog", element("p", said), form, aria_label="Stop this study?")
+    return element("dialog", element("p", question), form, aria_label="Stop this study?")
 
 
 FILES = (
@@ -113,9 +113,9 @@ FILES = (
 
 
 def study_links(found: Found, up: str = "", here: str = "") -> Html:
-    """Return the ways to the pages and files of a study, from `up` below its own page.
+    """Return links to the pages and files of a study; `up` leads from this page to the study's.
 
-    `here` is the one that is shown.
+    `here`: the name of the link to this page.
     """
     places = [("./", "Report"), *([("launches/", "Launches")] if found.measured else [])]
     places.append((f"../../trend/?of={found.ident}", "Trend"))
@@ -138,9 +138,10 @@ def study_links(found: Found, up: str = "", here: str = "") -> Html:
 def filters(
     asked: Mapping[str, str], choices: Mapping[str, Mapping[str, str]], *around: Html
 ) -> Html:
-    """Return the form that narrows a list: what is `asked` of `choices` by value and text.
+    """Return the form that filters a list: `choices` by name, each as texts by value.
 
-    A choice among one thing is left out. The first of `around` stands before, others after.
+    `asked`: the values chosen now. A choice of one value is left out. The first of `around` stands
+    before the choices, others after.
     """
     shown = [
         select(name, asked.get(name, ""), {"": f"any {name}", **dict(sorted(known.items()))})
@@ -153,7 +154,7 @@ def filters(
 
 
 def select(name: str, chosen: str, known: Mapping[str, str]) -> Html:
-    """Return a choice among what is `known`, by value and text."""
+    """Return a choice among `known`, texts by value."""
     options = []
     for value, text in known.items():
         mark = {"selected": ""} if value == chosen else {}

@@ -18,7 +18,7 @@ _UCRED = struct.Struct("3i")
 
 
 class Connected(Protocol):
-    """What is asked of a socket; those of asyncio are not of the class socket."""
+    """The methods of a socket that are used here; asyncio's sockets are not of the class socket."""
 
     @property
     def family(self) -> int: ...
@@ -28,10 +28,10 @@ class Connected(Protocol):
 
 
 def peers(connections: Sequence[Connected]) -> list[str]:
-    """Return who is at the other end of each of `connections`: a user of this machine, or a host.
+    """Return the peer of each connection: "user 1000" of this machine, or the address of a host.
 
-    A Unix socket says it itself (unix(7)); of a TCP socket of this machine, /proc/net/tcp (proc(5))
-    says who made it. Where that is not known it is the address, "" of a connection that has ended.
+    The user of a Unix socket is known by SO_PEERCRED (unix(7)), that of a TCP connection from this
+    machine by /proc/net/tcp (proc(5)). It is "" for a connection that has ended.
     """
     users: dict[tuple[str, str], str] | None = None
     found = []
@@ -39,8 +39,8 @@ def peers(connections: Sequence[Connected]) -> list[str]:
         who = ""
         with suppress(OSError):
             if one.family == socket.AF_UNIX:
-                said = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
-                _, uid, _ = _UCRED.unpack(said)
+                peer = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+                _, uid, _ = _UCRED.unpack(peer)
                 who = f"user {uid}"
             else:
                 users = _users() if users is None else users
@@ -52,7 +52,8 @@ def peers(connections: Sequence[Connected]) -> list[str]:
 
 
 def _users() -> dict[tuple[str, str], str]:
-    """Return the uid of each TCP socket of this machine, by its own and the other address."""
+    """Return the uid of each TCP socket of this machine, by its local and remote address."""
+    # "   0: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000 ..."
     with suppress(OSError):
         rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         return {(row[1], row[2]): row[7] for row in rows}
@@ -60,5 +61,6 @@ def _users() -> dict[tuple[str, str], str]:
 
 
 def _as_listed(address: tuple[str, int]) -> str:
+    """Return an address as /proc/net/tcp writes it: 127.0.0.1:8080 is "0100007F:1F90"."""
     host, port = address
     return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"

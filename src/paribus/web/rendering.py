@@ -1,4 +1,4 @@
-"""Reports as parts of a page, made in a process of their own that yields to everything else.
+"""Reports as HTML, made in a process of its own that yields to everything else.
 
 Judging a study takes CPU time, and the study may be measuring on this very machine: the process
 has the scheduling class SCHED_IDLE (sched(7)), so that a launch never waits for it.
@@ -20,11 +20,11 @@ from paribus.core import ParibusError, Point
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The report of a study: its title, the inside of its page, and the CPU seconds it took.
+    """The report of a study: its title, the HTML of its body, and the CPU seconds it took.
 
-    Where it cannot be made, `error` says why under `heading`, and `body` is empty. `line` is the
-    time line of the `points`, which are all launches (`lookup.launches`); `colours` are those of
-    the arms.
+    Where it cannot be made, `error` has the reason, to be shown under `heading`, and `body` is "".
+    `line`: the time line of `points`, which are all launches (`lookup.launches`). `colours`: those
+    of the arms.
     """
 
     title: str
@@ -43,6 +43,7 @@ def workers() -> ProcessPoolExecutor:
 
 
 def _yield_to_all() -> None:
+    """Make this process run only when no other wants its core, as measurements may go on."""
     import signal
 
     import numpy  # noqa: F401 - loaded before reports are made, and not counted as theirs
@@ -56,9 +57,9 @@ def _yield_to_all() -> None:
 
 
 def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
-    """Return the report of the study directory, or of the written report, at `path`.
+    """Return the report of a study directory (`measured`), or of a stored report, at `path`.
 
-    `running`: the study goes on at this moment.
+    `running`: the study is running now.
     """
     from paribus.judge.conclude import judged
     from paribus.report import html, lookup, track
@@ -67,8 +68,8 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
 
     begun = time.process_time()
     if measured and not (path / "plan.json").exists():
-        said = "The study is made ready, or waits for a scheduler."
-        return Rendered(path.name, "", 0.0, said, heading="Not begun yet")
+        reason = "The study is made ready, or waits for a scheduler."
+        return Rendered(path.name, "", 0.0, reason, heading="Not begun yet")
     try:
         judgement = judged(path) if measured else read_report(path)
         figures = html.Figures()
@@ -85,15 +86,15 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
 
 
 def compared(places: Mapping[Path, str]) -> Rendered:
-    """Return the page part that lays studies of one question side by side, each with its link."""
+    """Return studies of one question side by side; `places`: the link of each, by its directory."""
     from paribus.logs import change_page, change_printed
     from paribus.logs.studies import compare_studies
 
     begun = time.process_time()
     try:
-        said = compare_studies(tuple(places))
-        names = (one.name for one in change_printed.studies(said))
-        body = change_page.body(said, dict(zip(names, places.values(), strict=True)))
+        change = compare_studies(tuple(places))
+        names = (one.name for one in change_printed.studies(change))
+        body = change_page.body(change, dict(zip(names, places.values(), strict=True)))
     except (ParibusError, OSError) as error:
         return Rendered("", "", time.process_time() - begun, str(error))
-    return Rendered(said.first.plan.study.question, body, time.process_time() - begun)
+    return Rendered(change.first.plan.study.question, body, time.process_time() - begun)

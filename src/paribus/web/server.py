@@ -1,4 +1,4 @@
-"""The server: where it listens, and the link by which its user comes in."""
+"""The server: the socket on which it listens, the link that it prints, and uvicorn."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ LOOPBACK = "127.0.0.1"
 
 
 def listen(port: int = 0, path: Path | None = None, address: str = LOOPBACK) -> socket.socket:
-    """Return a socket that listens at a port of an address, 0 for any that is free, or at `path`.
+    """Return a socket that listens at a port of `address` (0: a free one), or a Unix one at `path`.
 
-    A Unix socket can be opened by this user only. Raises UserError.
+    Only this user can open the Unix socket. Raises UserError where it is not possible.
     """
     return _listen_port(address, port) if path is None else _listen_path(path)
 
 
 def _listen_port(address: str, port: int) -> socket.socket:
+    """Return a socket that listens at a port; raises UserError where it cannot."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -42,6 +43,7 @@ def _listen_port(address: str, port: int) -> socket.socket:
 
 
 def _listen_path(path: Path) -> socket.socket:
+    """Return a socket of the file system that listens; raises UserError where it cannot."""
     folder = path.absolute().parent
     if reason := why_not(folder):
         raise UserError(
@@ -84,7 +86,7 @@ def _answers(path: Path) -> bool:
 
 
 def names(port: int, more: Sequence[str]) -> frozenset[str]:
-    """Return the names, with the port, by which a browser may call a server on the loopback."""
+    """Return the values of the header Host that a server on the loopback accepts."""
     usual = (LOOPBACK, "localhost", *more)
     return frozenset(
         one.lower() for name in usual for one in ((name, f"{name}:{port}") if port else (name,))
@@ -105,7 +107,11 @@ def serve(
     prefix: str,
     notify: Callable[[str], None],
 ) -> None:
-    """Serve the studies in `folders` until SIGINT or SIGTERM. `notify` says the next link."""
+    """Serve the studies in `folders` until SIGINT or SIGTERM.
+
+    `hosts`, `prefix`: as Gate has them. `notify` is called with a line on the next link after each
+    sign-in.
+    """
     import uvicorn
 
     from paribus.web.app import make_app
@@ -125,7 +131,7 @@ def serve(
         access_log=False,  # addresses carry tokens, and headers the site's cookies
         lifespan="off",
         server_header=False,
-        proxy_headers=False,  # a header says nothing of who counts as one client
+        proxy_headers=False,  # any client could name another by a header
         backlog=ACCEPTED,
         timeout_graceful_shutdown=1,
         timeout_keep_alive=int(WAIT_S),
@@ -141,7 +147,8 @@ def serve(
         entered=entered,
         admit=partial(admit, running.server_state.connections),
     )
-    threading.Thread(target=app.state.bench.read, daemon=True).start()  # before anybody looks
+    # All studies are read once, before the first page is asked for.
+    threading.Thread(target=app.state.bench.read, daemon=True).start()
     try:
         running.run(sockets=[listening])
     finally:

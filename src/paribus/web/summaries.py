@@ -1,4 +1,4 @@
-"""One line of the overview: what a study asks, where it stands, and what it says."""
+"""The summary of a study: its question, state, sentence and effects, read from its files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ MOST_VERDICT = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The level of an arm in a benchmark, `text` with its unit.
+    """The median of an arm in a benchmark; `text`: with its unit.
 
-    What has the same `what` and `how` can be compared: benchmark and parameters, and all of an arm
-    but its hosts.
+    Values with the same `what` (benchmark and parameters) and `how` (the arm without its hosts) can
+    be compared between studies.
     """
 
     label: str
@@ -42,12 +42,12 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the overview says of a study. `state`: running, queued, ended, stopped, lost, broken.
+    """What lists show of a study. `state`: running, queued, ended, stopped, lost or broken.
 
-    `launches` are all that are stored, `counted` those of them that the report counts. `job` is
-    that in which a study of its own waits. The first of the `arms` is the reference; studies of
-    one `copy` hold the same launches. `boots` say by arm and host on which start of a machine its
-    ranks were.
+    `started`: seconds since the epoch. `launches`: how many are stored, `counted`: how many of them
+    the report counts, `planned`: the most there can be. `code`: its exit code. `job`: the job in
+    which it waits. The first of the `arms` is the reference. `copy`: equal for copies of one study,
+    which hold the same launches. `boots`: by arm and host, the hash of the boot id that ranks saw.
     """
 
     found: Found
@@ -72,13 +72,13 @@ class Summary:
     boots: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def lost(self) -> Summary:
-        """Return this of a study whose job has ended before the study began, or went on."""
+        """Return the summary of this study when its job has ended and it did not begin."""
         text = f"job {self.job} has ended, and the study did not begin"
         return replace(self, state="stopped" if self.launches else "lost", sentence=text)
 
 
 class Summaries(Kept[Summary]):
-    """Keeps the summary of each study until one of its files changes."""
+    """A cache of summaries, made again when one of a study's files has changed."""
 
     def of(self, found: Found) -> Summary:
         """Return the summary of a study as it stands now."""
@@ -99,13 +99,15 @@ def summary(found: Found) -> Summary:
 
 
 def _broken(found: Found, error: Exception) -> Summary:
-    said = str(error) if isinstance(error, ParibusError) else f"{STAMPED[-1]} is not a verdict"
+    """Return the summary of a study that cannot be read."""
+    reason = str(error) if isinstance(error, ParibusError) else f"{STAMPED[-1]} is not a verdict"
     if isinstance(error, OSError):
-        said = f"{Path(error.filename or '').name}: {error.strerror}"
-    return Summary(found, "broken", found.name, f"cannot be read: {printable(said)}")
+        reason = f"{Path(error.filename or '').name}: {error.strerror}"
+    return Summary(found, "broken", found.name, f"cannot be read: {printable(reason)}")
 
 
 def _summary(found: Found) -> Summary:
+    """Return the summary of a study; raises for damaged files what `summary` catches."""
     standing = (read_standing(found.path) if found.measured else None) or Standing("")
     state = _state(found, standing) if found.measured else "ended"
     if state != "queued":
@@ -161,7 +163,7 @@ def _summary(found: Found) -> Summary:
 
 
 def _began(found: Found) -> tuple[float | None, tuple[str, ...]]:
-    """Return when the first launch of a study was started, and on which nodes, as far as known."""
+    """Return when the first launch of a study was started, and the nodes of its launches."""
     if found.measured:
         with suppress(StoreError), Store(found.path) as store:
             began, hosts = store.began()
@@ -170,7 +172,7 @@ def _began(found: Found) -> tuple[float | None, tuple[str, ...]]:
 
 
 def _time(seconds: object) -> float | None:
-    """Return a time in seconds since the epoch that a calendar has, None for anything else."""
+    """Return seconds since the epoch, None for anything else, and for dates beyond a calendar's."""
     return seconds if isinstance(seconds, int | float) and 0 < seconds < 1e11 else None
 
 
@@ -187,11 +189,11 @@ def _state(found: Found, standing: Standing) -> str:
 
 
 ELSEWHERE = ("name", "addresses", "hypervisors", "ssh")
-"""Keys of an arm, and of its hosts, that say which hosts these are."""
+"""Keys of an arm, and of its hosts, that name the arm or its hosts."""
 
 
 def values(table: Mapping[str, Any]) -> tuple[Value, ...]:
-    """Return what each arm came to in each headline; nothing of a verdict that makes no sense."""
+    """Return the value of each arm in each headline; none for a malformed verdict."""
     try:
         how = {
             str(arm["name"]): json.dumps([_but(arm), _but(arm.get("hosts") or {})])
@@ -208,9 +210,9 @@ def values(table: Mapping[str, Any]) -> tuple[Value, ...]:
                 arm, value = str(one[side]), float((one[key] or {"median": 0})["median"])
                 if SMALLEST < value < 1 / SMALLEST:
                     text = wording.quantity(value, str(metric["unit"]))
-                    how_said, same = how[arm], f"{what[label]} {metric}"
+                    same = f"{what[label]} {metric}"
                     better, margin = str(metric["better"]), max(1e-4, float(one["margin"]))
-                    of = Value(label, arm, same, how_said, value, better, margin, text)
+                    of = Value(label, arm, same, how[arm], value, better, margin, text)
                     found.setdefault((label, arm), of)
     except (KeyError, TypeError, AttributeError, ValueError):
         return ()
@@ -228,16 +230,18 @@ def _boots(facts: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 
 SMALLEST = 1e-30
-"""Values that are smaller, or larger than its inverse, nobody measured."""
+"""Values below this, or above its inverse, cannot have been measured."""
 
 
 def _but(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table without the keys of ELSEWHERE, and without hosts."""
     return {key: value for key, value in table.items() if key not in (*ELSEWHERE, "hosts")}
 
 
 def _effect(finding: Mapping[str, Any]) -> Effect:
-    said = finding["comparison"] or {}
-    ends = [said.get(key) for key in ("ratio", "low", "high")]
+    """Return the effect of a headline in the JSON of a verdict."""
+    known = finding["comparison"] or {}
+    ends = [known.get(key) for key in ("ratio", "low", "high")]
     ratio, low, high = (one if isinstance(one, int | float) else None for one in ends)
     return Effect(
         str(finding["benchmark"]),

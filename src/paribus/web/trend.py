@@ -1,4 +1,4 @@
-"""Studies of one question over time: a row a benchmark, in it a mark a study."""
+"""The page of one question over time: a row for each benchmark, with a mark for each study."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from paribus.web.overview import kind_of, text_of, times
 from paribus.web.summaries import Summary, when
 
 Shown = tuple[Summary, Effect, Comparison]
+"""A study, its effect in one benchmark, and that as a ratio of times."""
 
 
 def like(one: Summary, every: Sequence[Summary]) -> list[Summary]:
     """Return the studies of the question of `one`, itself included, the oldest first.
 
-    Of copies one is taken.
+    Copies of a study count once.
     """
     same = (one.question, one.factor, one.arms[:1])
     found = {
@@ -40,7 +41,7 @@ def page(studies: Sequence[Summary]) -> Html:
                 rows.setdefault((effect.benchmark, effect.arm), []).append((study, effect, size))
     several = len({arm for _, arm in rows}) > 1
     ends = [one.started or 0.0 for one in studies]
-    said = f"{count(len(studies), 'study')} from {_day(ends[0])} to {_day(ends[-1])}"
+    text = f"{count(len(studies), 'study')} from {_day(ends[0])} to {_day(ends[-1])}"
     lines = [_row(name, shown, ends, several=several) for name, shown in rows.items()]
     names = ("Benchmark", f"Times as slow as {first.arms[0]}: up is slower", "First", "Last")
     caption = element("caption", "The effect of every study, with its interval", kind="unseen")
@@ -49,7 +50,7 @@ def page(studies: Sequence[Summary]) -> Html:
     none = "" if rows else "No study has an effect with a size yet."
     return join(
         element("p", escape(first.question), kind="question"),
-        element("h1", escape(said if len(studies) > 1 else "No trend yet")),
+        element("h1", escape(text if len(studies) > 1 else "No trend yet")),
         *(element("p", escape(text)) for text in (few, none) if text),
         table if rows else Html(""),
         _compare(studies) if len(studies) > 1 else Html(""),
@@ -61,13 +62,14 @@ def _compare(studies: Sequence[Summary]) -> Html:
     if len(last) < 2:
         return Html("")
     place = "&".join(f"of={one.found.ident}" for one in last)
-    said = f"Compare {last[0].found.name} with {last[1].found.name}"
-    return element("p", element("a", escape(said), href=f"../compare/?{place}"))
+    text = f"Compare {last[0].found.name} with {last[1].found.name}"
+    return element("p", element("a", escape(text), href=f"../compare/?{place}"))
 
 
 def _row(
     name: tuple[str, str], shown: Sequence[Shown], ends: Sequence[float], *, several: bool
 ) -> Html:
+    """Return the row of an arm in a benchmark: its picture, the first and the last effect."""
     arm = [element("small", escape(name[1]))] if several else []
     first, last = (
         element("b", escape(format_ratio(size.ratio)))

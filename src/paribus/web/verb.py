@@ -1,4 +1,4 @@
-"""`paribus serve`: the workbench, a folder of studies in a browser."""
+"""`paribus serve DIR`: the workbench, a folder of studies in a browser."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _token(name: str | None, address: str) -> str:
                 fix="let the portal make a token, and give its variable with --token-env",
             )
         return ""
-    token = os.environ.pop(name, "")  # what is started here does not see it
+    token = os.environ.pop(name, "")  # programs that are started from here do not inherit it
     if len(token) < 16:
         raise UserError(
             "has fewer than 16 characters",

@@ -1,4 +1,7 @@
-"""Who may use the emulated BMC: accounts with roles and passwords, and sessions."""
+"""Who may use the emulated BMC: accounts with roles and passwords, and sessions.
+
+A request proves its account by the token of a session (X-Auth-Token) or by name and password.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ class Accounts:
         return self.by_password(name, password)
 
     def open_session(self, owner: str) -> tuple[str, str]:
-        """Return the id and the token of a new session."""
+        """Return the id and the token of a new session for the account `owner`."""
         key, token = self.next_id(), secrets.token_urlsafe(24)
         self.sessions[key] = token, owner
         return key, token

@@ -1,4 +1,7 @@
-"""How the emulated BMC goes wrong on purpose: which write, and in which way."""
+"""How the emulated BMC goes wrong on purpose: which write, and in which way.
+
+`--fault 3=hang-after`, for example, makes its third write take effect and stay without an answer.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from dataclasses import dataclass
 class Fault:
     """What the BMC does with the write that it strikes.
 
-    Whether it `does` it; the `status` with which it then fails, 0 for none; the state in which its
-    `task` ends, "" where only a slow write has one.
+    `means` says it for people. `does`: whether the write takes effect; `status`: that of HTTP with
+    which it then fails, 0 for none; `task`: the state in which its task ends, "" where only a slow
+    write has a task.
     """
 
     means: str
@@ -19,7 +23,7 @@ class Fault:
     task: str = ""
 
 
-FAULTS = {
+FAULTS = {  # by name, as --fault takes it
     "hang-before": Fault("takes the request and never answers; nothing happens", does=False),
     "hang-after": Fault("does it and never answers"),
     "reset-before": Fault("resets the connection; nothing happens", does=False),
@@ -66,7 +70,11 @@ class FaultPlan:
 
 
 def parse_faults(texts: list[str]) -> dict[int, str]:
-    """Return the plan that texts such as "3=hang-after" give; raises ValueError for others."""
+    """Return faults by number of write, from "3=hang-after"; raises ValueError for other texts.
+
+    >>> parse_faults(["3=hang-after", "5=lie"])
+    {3: 'hang-after', 5: 'lie'}
+    """
     plan = {}
     for text in texts:
         number, _, fault = text.partition("=")

@@ -1,4 +1,8 @@
-"""The emulated server: which GPUs are wired to which port of a processor, and its power."""
+"""The emulated server: which GPUs are wired to which port of a processor, and its power.
+
+Its operating system is a directory with the files of /sys that `paribus topology` reads, which is
+there while the server is on. Two sockets, 8 GPUs behind two PCIe switches, one NIC per socket.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ _HOSTS = {"Host0a": (0, 0x17), "Host0b": (0, 0x3A), "Host1a": (1, 0xAE)}
 """The x16 ports of the processors: socket, and the bus of the port's host bridge."""
 
 _NICS = {0: 0x5D, 1: 0xD7}
+"""By socket, the bus of the host bridge that its NIC is below."""
+
 _CORES = 16
 
 
@@ -65,7 +71,11 @@ def uuid_of(gpu: int) -> str:
 def _switch(
     root: Path, at: str, bus: int, gpus: Sequence[int], socket: int, *, uplink: bool = False
 ) -> tuple[int, str]:
-    """Write a switch with its GPUs below `at`; return the next bus and its port for an uplink."""
+    """Write a switch with its GPUs below `at`, from number `bus` on.
+
+    Return the next free bus and the path of its last port, which with `uplink` has no GPU: the
+    other switch hangs there.
+    """
     upper = f"0000:{bus:02x}:00.0"
     _device(root, at, upper, (BRIDGE, *_SWITCH), socket)
     ports = f"{at}/{upper}"
@@ -87,6 +97,7 @@ def _switch(
 
 
 def _device(root: Path, at: str, address: str, what: Sequence[str], socket: int) -> None:
+    """Write the files of a PCIe device below `at`; `what` is its class, vendor and device."""
     place = root / "sys/devices" / at / address
     code, vendor, device = what
     for name, text in (
@@ -107,6 +118,7 @@ def _device(root: Path, at: str, address: str, what: Sequence[str], socket: int)
 
 
 def _processor(root: Path, socket: int) -> None:
+    """Write the files of a socket and its cores."""
     _write(root / f"sys/devices/system/node/node{socket}/cpulist", _cpus(socket) + "\n")
     for cpu in range(socket * _CORES, (socket + 1) * _CORES):
         place = root / f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"
@@ -132,11 +144,13 @@ ATTRIBUTE = "PcieTopology"
 
 
 class Hardware:
-    """A server with 8 GPUs behind two PCIe switches. `zones` are what its BMC believes.
+    """A server with 8 GPUs behind two PCIe switches.
 
-    `wires` are what the switches do, which is what the operating system finds when it boots: the
-    two are the same unless a fault makes the BMC lie. `settings` take effect at the next boot.
-    `root` holds the files of /sys, and is not there while the server is off.
+    By port of the processors, `zones` are the endpoints that its BMC believes to be there, `wires`
+    those that the switches connect, which the operating system finds when it boots: the two are the
+    same unless a fault makes the BMC lie. `settings` take effect at the next boot. `moves` logs the
+    changes, such as "+Host0a/GPU4". `root` holds the files of /sys, and is not there while the
+    server is off.
     """
 
     def __init__(self, root: Path, shape: str = "Balance", boot_s: float = 0.0) -> None:
@@ -153,6 +167,7 @@ class Hardware:
         self._booted()
 
     def _form(self, shape: str) -> None:
+        """Make zones and wires those of a shape."""
         self.zones = {host: [host] for host in HOSTS}
         self.zones["Host0a"] += GPUS[:4]
         self.zones[SHAPES[shape]] += GPUS[4:]
@@ -193,6 +208,7 @@ class Hardware:
                 self._booted()
 
     def _booted(self) -> None:
+        """Be on: with the settings in effect, and the tree as it is wired."""
         if shape := self.settings.pop(ATTRIBUTE, ""):
             self.set_shape(shape)
         gpus = {h: [int(end[3:]) for end in ends if end in GPUS] for h, ends in self.wires.items()}

@@ -1,4 +1,8 @@
-"""What Redfish shows of the emulated server: every resource by its path."""
+"""What Redfish shows of the emulated server: every resource by its path.
+
+The parts of the table are written by `put(path, kind, name, **more)`, which adds a resource, and
+`collect(path, kind, members)`, which adds a collection (`resources`).
+"""
 
 from __future__ import annotations
 
@@ -66,6 +70,7 @@ def resources(
 
 
 def _services(put: Any, skew_s: float) -> None:
+    """Put the root and the services of sessions, accounts and tasks."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + skew_s))
     names = ["AccountService", "Chassis", "Fabrics", "Managers", "SessionService", "Systems"]
     put(
@@ -111,6 +116,7 @@ def _services(put: Any, skew_s: float) -> None:
 
 
 def _users(put: Any, collect: Any, accounts: Accounts) -> None:
+    """Put sessions, accounts and roles."""
     collect(SESSIONS, "Session", accounts.sessions)
     for key, (_, owner) in accounts.sessions.items():
         name = accounts.users[owner].name
@@ -144,6 +150,7 @@ def _users(put: Any, collect: Any, accounts: Accounts) -> None:
 
 
 def _machine(put: Any, collect: Any, hardware: Hardware, dialect: str) -> None:
+    """Put the server, in the dialect "bios" with its settings."""
     collect(f"{V1}/Systems", "ComputerSystem", ["1"])
     bios = {"Bios": link(BIOS)} if dialect == "bios" else {}
     put(
@@ -184,6 +191,7 @@ def _machine(put: Any, collect: Any, hardware: Hardware, dialect: str) -> None:
 
 
 def _chassis(put: Any, collect: Any) -> None:
+    """Put the case with its GPUs, and the BMC."""
     collect(f"{V1}/Chassis", "Chassis", ["1"])
     put(
         f"{V1}/Chassis/1",
@@ -219,6 +227,7 @@ def _chassis(put: Any, collect: Any) -> None:
 
 
 def _fabric(put: Any, collect: Any, hardware: Hardware, dialect: str) -> None:
+    """Put the PCIe fabric: its switches, endpoints and zones."""
     collect(f"{V1}/Fabrics", "Fabric", ["PCIe"])
     oem = {"Emulated": {"Topology": _shape(hardware.zones)}}
     actions = {"Oem": {"#Emulated.SetTopology": {"target": OEM}}}

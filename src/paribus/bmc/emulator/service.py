@@ -1,4 +1,8 @@
-"""How the emulated BMC answers requests: DSP0266 with strict authentication and ETags."""
+"""How the emulated BMC answers requests: DSP0266 with strict authentication and ETags.
+
+In go method, path, headers and body of an HTTP request, out comes an `Answer`: `Bmc.answer`. A
+write to the server becomes a `Change` first, so that a fault can keep it from taking effect.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +37,8 @@ from paribus.bmc.emulator.resources import (
 class Change:
     """A write that is possible: `execute(wired)` makes it, `slow` ones are answered with a task.
 
-    `resource` is what it changes; `tags` are the ETags that the body gives, by resource. `guarded`:
-    without an ETag it is refused.
+    Without `wired` only the BMC believes it. `resource` is what it changes; `tags` are the ETags
+    that the body gives, by resource. `guarded`: without an ETag it is refused.
     """
 
     resource: str
@@ -46,7 +50,8 @@ class Change:
     def check_tags(self, if_match: str | None, now: Callable[[str], str]) -> None:
         """Raise Refusal for an ETag that is missing (428) or no longer right (412, 428).
 
-        That those in the body are answered with 428 is the standard's (Zone 1.6.3, AddEndpoint).
+        `now` returns the ETag of a resource at this moment. That wrong ETags in the body are
+        answered with 428 is the standard's (Zone 1.6.3, AddEndpoint).
         """
         if if_match is None and not self.tags and self.guarded:
             raise Refusal(428, "send the ETag of the resource")
@@ -82,6 +87,7 @@ def change(
 
 
 def _set(hardware: Hardware, shape: str, wired: bool) -> None:
+    """Give the server a shape; without `wired` the BMC only believes it."""
     before = {host: list(ends) for host, ends in hardware.wires.items()}
     hardware.set_shape(shape)
     if not wired:
@@ -89,17 +95,20 @@ def _set(hardware: Hardware, shape: str, wired: bool) -> None:
 
 
 def _known(shape: Any) -> str:
+    """Return a shape that the server can have; raises Refusal for another."""
     if shape not in SHAPES:
         raise Refusal(400, f"use one of {', '.join(SHAPES)}")
     return str(shape)
 
 
 def _off(hardware: Hardware) -> None:
+    """Raise Refusal unless the server is off."""
     if hardware.power != "Off":
         raise Refusal(409, "the server is on: power it off first")
 
 
 def _power(hardware: Hardware, table: Json) -> Change:
+    """Return what ComputerSystem.Reset changes."""
     kind = table.get("ResetType")
     if kind not in ("On", "ForceOff", "GracefulShutdown"):
         raise Refusal(400, "use On, ForceOff or GracefulShutdown")
@@ -108,7 +117,7 @@ def _power(hardware: Hardware, table: Json) -> Change:
 
 
 def _gpu(reference: Any) -> str:
-    """Return the GPU that a reference leads to."""
+    """Return the GPU that a reference leads to; raises Refusal for one that cannot be moved."""
     path = reference.get("@odata.id") if isinstance(reference, dict) else None
     name = path.rpartition("/")[2] if isinstance(path, str) else ""
     if path != f"{ENDPOINTS}/{name}" or name not in (*GPUS, *HOSTS):
@@ -119,6 +128,7 @@ def _gpu(reference: Any) -> str:
 
 
 def _moved(hardware: Hardware, path: str, table: Json) -> Change:
+    """Return what Zone.AddEndpoint or Zone.RemoveEndpoint changes."""
     zone, _, action = path.removeprefix(f"{ZONES}/").partition("/Actions/Zone.")
     if zone not in HOSTS or action not in ("AddEndpoint", "RemoveEndpoint"):
         raise Refusal(404, "this is not there")
@@ -144,6 +154,7 @@ def _moved(hardware: Hardware, path: str, table: Json) -> Change:
 
 
 def _patched(hardware: Hardware, path: str, table: Json) -> Change:
+    """Return what a PATCH of a zone's list of endpoints changes."""
     zone = path.rpartition("/")[2]
     asked = table.get("Links", {}).get("Endpoints")
     if not isinstance(asked, list):
@@ -201,7 +212,7 @@ class Refusal(Exception):  # noqa: N818 -- an answer, not an error of the emulat
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status, a body (None for an empty one) and headers; `how` it goes wrong, "" for not."""
+    """A status, a body (None for an empty one) and headers; `how`: its fault, "" for none."""
 
     status: int
     body: Any = None
@@ -260,21 +271,21 @@ def log_in(accounts: Accounts, table: Json, shown: Shown) -> Answer:
 def change_users(
     accounts: Accounts, method: str, path: str, table: Json, user: str, shown: Shown
 ) -> Answer:
-    """Return the answer to a write by the account `user` to sessions or accounts."""
-    own = accounts.users[user]
+    """Return the answer to a write by the account with the id `user` to sessions or accounts."""
+    account = accounts.users[user]
     key = path.rsplit("/", 1)[-1]
     if method == "POST" and path == ACCOUNTS:
-        allow(own.may("ConfigureUsers"))
+        allow(account.may("ConfigureUsers"))
         return _new_account(accounts, table, shown)
     if shown(path) is None:
         raise Refusal(404, "this is not there")
     if path.startswith(f"{SESSIONS}/") and method == "DELETE":
-        allow(own.may("ConfigureManager") or accounts.sessions[key][1] == user)
+        allow(account.may("ConfigureManager") or accounts.sessions[key][1] == user)
         del accounts.sessions[key]
         return Answer(204)
     if not path.startswith(f"{ACCOUNTS}/") or method not in ("PATCH", "DELETE"):
         raise Refusal(405, f"{method} is not for this")
-    allow(own.may("ConfigureUsers") or (user == key and method == "PATCH"))
+    allow(account.may("ConfigureUsers") or (user == key and method == "PATCH"))
     if method == "DELETE":
         accounts.remove(key)
         return Answer(204)
@@ -283,6 +294,7 @@ def change_users(
 
 
 def _new_account(accounts: Accounts, table: Json, shown: Shown) -> Answer:
+    """Return the answer to a POST of an account."""
     name, role = table.get("UserName"), str(table.get("RoleId"))
     if not isinstance(name, str) or not name or wrong_password(table.get("Password")):
         raise Refusal(400, "an account needs a UserName and a Password of 8 to 64 characters")
@@ -296,6 +308,7 @@ def _new_account(accounts: Accounts, table: Json, shown: Shown) -> Answer:
 
 
 def _change_account(account: Account, table: Json) -> None:
+    """Change an account; raises Refusal for what it cannot have."""
     if all("@odata." in name for name in table):
         raise Refusal(400, "nothing is to be changed", code="NoOperation")
     if not set(table) <= {"Password", "RoleId", "Enabled"}:
@@ -359,7 +372,7 @@ _POLLS = 2
 
 @dataclass(slots=True)
 class Task:
-    """A write that was taken: polls until it ends, how it ends, and what is still to be done."""
+    """A write that was accepted: the polls until it ends, its state then; `lost`: forgotten."""
 
     polls: int
     state: str = "Completed"
@@ -367,7 +380,11 @@ class Task:
 
 
 class Bmc:
-    """The state of the emulated BMC. `requests` are those that it has seen, for tests and logs."""
+    """The state of the emulated BMC.
+
+    `touched` counts, by resource, the changes by somebody else (the fault "stale"). `skew_s`:
+    seconds that its clock is ahead. `requests` are those that it has seen, for tests and logs.
+    """
 
     def __init__(
         self, hardware: Hardware, user: str, password: str, dialect: Dialect = "actions"
@@ -393,6 +410,7 @@ class Bmc:
         return Answer(found.status, found.body, _HEADERS | dict(found.headers), found.how)
 
     def _answer(self, method: str, target: str, headers: Any, body: bytes) -> Answer:
+        """Return the answer to a request; raises Refusal for one that is refused."""
         path, _, query = target.partition("?")
         path = path.rstrip("/")
         if headers.get("OData-Version", "4.0") != "4.0":
@@ -455,11 +473,12 @@ class Bmc:
         return found
 
     def etag(self, path: str, table: Json) -> str:
-        """Return the ETag of a resource: of what it says, and how often it was touched."""
+        """Return the ETag of a resource: of its contents, and how often it was touched."""
         text = json.dumps([table, self.touched.get(path, 0)], sort_keys=True)
         return f'"{hashlib.sha256(text.encode()).hexdigest()[:16]}"'
 
     def _read(self, path: str, headers: Any) -> Answer:
+        """Return the answer to a GET or HEAD."""
         if path == "/redfish":
             return Answer(200, {"v1": f"{V1}/"}, TEXT | {"Allow": "GET, HEAD"})
         found = self.shown()
@@ -479,6 +498,7 @@ class Bmc:
         return Answer(200, table | {"@odata.etag": about["ETag"]}, TEXT | about)
 
     def _monitor(self, path: str) -> Answer:
+        """Return the answer to a GET of a task monitor, which counts as one poll."""
         key = path.rsplit("/", 1)[-1]
         task = self.tasks.get(key)
         if task is None or task.lost:
@@ -492,7 +512,7 @@ class Bmc:
     def _change_server(
         self, method: str, path: str, table: Json, headers: Any, user: str
     ) -> Answer:
-        """Answer a write to the server itself: what the fault plan strikes."""
+        """Answer a write to the server itself, with the fault that is planned for it."""
         found = self.shown()
         make = change(self.hardware, self.dialect, method, path, table, found)
         allow(self.accounts.users[user].may("ConfigureComponents"))

@@ -1,4 +1,7 @@
-"""A directory with all that an emulated BMC needs, and all that a switch of its server needs."""
+"""A directory with all that an emulated BMC needs, and all that a switch of its server needs.
+
+`emulated` makes it and answers at a port of this machine; `listening` is the server behind TLS.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,8 @@ _WEB_PAGE = b"<html><body>It works!</body></html>"
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Passes requests to the BMC and writes its answers, or breaks them as their fault wants."""
+
     protocol_version = "HTTP/1.1"
     timeout = _IDLE_S
     disable_nagle_algorithm = True
@@ -51,6 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self.server.bmc.answer(self.command, self.path, self.headers, body))
 
     def _send(self, answer: Answer) -> None:
+        """Write an answer, or do what its fault wants."""
         how = answer.how
         if how.startswith("hang"):
             self.server.over.wait(_IDLE_S)
@@ -70,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def rendered(answer: Answer, method: str, skew_s: float) -> bytes:
-    """Return the bytes of an answer, with the time as the BMC's clock has it."""
+    """Return the bytes of an answer to `method`, with the time as the BMC's clock has it."""
     how, status, headers = answer.how, answer.status, dict(answer.headers)
     data = b"" if answer.body is None else _bytes(answer.body)
     if how in _BROKEN:
@@ -87,7 +93,7 @@ def rendered(answer: Answer, method: str, skew_s: float) -> bytes:
     return head if bare or method == "HEAD" else head + data
 
 
-_BROKEN = {
+_BROKEN = {  # status, type and body of the answers with these faults
     "html": (200, "text/html", _WEB_PAGE),
     "huge": (200, "application/json", b'{"a":"' + b"x" * 10_000_000 + b'"}'),
     "deep": (200, "application/json", b"[" * 100_000 + b"]" * 100_000),
@@ -102,6 +108,8 @@ def _bytes(body: Any) -> bytes:
 
 
 class _Server(ThreadingHTTPServer):
+    """The server of HTTPS on this machine; `over` is set when it ends."""
+
     daemon_threads = True
     block_on_close = False
 
@@ -235,6 +243,7 @@ def _step(shape: str, name: str, *lines: str) -> str:
 
 
 def _zone_steps(shape: str, by: str) -> str:
+    """Return the steps that put the endpoints of a shape into the zones, as TOML."""
     steps = ""
     for host in HOSTS:
         ends = [host, *(GPUS[:4] if host == "Host0a" else ())]
@@ -260,6 +269,7 @@ def _bios_steps(shape: str) -> str:
 
 
 def _oem_steps(shape: str) -> str:
+    """Return the step that gives the server a shape by the vendor's action, as TOML."""
     before = "Balance" if shape != "Balance" else "Cascade"
     seen = f'path = "{FABRIC}", pointer = "/Oem/Emulated/Topology"'
     return _step(

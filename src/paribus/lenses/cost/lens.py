@@ -43,8 +43,8 @@ WORDS = {Word.FASTER: "cheaper", Word.SLOWER: "more expensive", Word.EQUIVALENT:
 class Cost:
     """The cost of a unit of work in `arm`, over that in the reference: below 1 it is cheaper.
 
-    `nodes` and `prices` (for a node and hour) are of the reference and of the arm. `word` is that
-    of times: "faster" means cheaper.
+    `nodes` and `prices` (of a node for an hour, in `currency`) are of the reference and of the arm.
+    `word` is named as that of times: "faster" means cheaper.
     """
 
     benchmark: str
@@ -61,18 +61,18 @@ class Cost:
 
     @property
     def called(self) -> str:
-        """Return the verdict as it is called of costs."""
+        """The verdict as costs have it: "cheaper"."""
         return WORDS.get(self.word, str(self.word))
 
     @property
     def text(self) -> str:
-        """Return the verdict and the change of the cost with its interval."""
+        """The verdict and the change of the cost with its interval."""
         middle, least, most = format_changes((self.ratio, self.low, self.high))
         return f"{self.benchmark}: {self.called}, {middle} ({least} to {most})"
 
     @property
     def basis(self) -> str:
-        """Return the nodes and prices of both arms that it rests on."""
+        """The nodes and prices of both arms."""
         ours, theirs = (
             f"{count(number, 'node')} at {price:g} {self.currency} an hour"
             for number, price in zip(self.nodes, self.prices, strict=True)
@@ -88,12 +88,12 @@ class Rows(NamedTuple):
 
 
 def rows_of(judgement: Judgement) -> Rows:
-    """Return what a judgement says of costs; it needs nothing else."""
+    """Return the costs and node-hours that follow from a judgement."""
     return Rows(costs(judgement), used(judgement))
 
 
 def costs(judgement: Judgement) -> list[Cost]:
-    """Return the cost of each headline whose ratio can be relied on; none without prices."""
+    """Return the cost for each headline with a usable ratio; none without prices."""
     arms = {arm.name: arm for arm in judgement.study.arms}
     chosen = {one.label: one for one in judgement.study.benchmarks}
     reference = judgement.study.arms[0]
@@ -133,7 +133,7 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
 
 
 def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
-    """Return costs and node-hours as JSON values, where there are some; `text` is for people."""
+    """Return costs and node-hours as JSON values, each key only where there are some."""
     costs = [
         {**export.plain(one), "word": one.called, "text": f"{one.text}; {one.basis}"}
         for one in rows.costs

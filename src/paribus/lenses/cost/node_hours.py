@@ -1,6 +1,6 @@
-"""How long launches held the nodes of each arm, and what that costs.
+"""The node-hours of the launches of each arm, and what they cost.
 
-A launch of the wall time T in an arm of n nodes holds them for T n, whether all have ranks or not.
+A launch of half an hour in an arm of 4 nodes takes 2 node-hours, whether all have ranks or not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class NodeHours:
-    """The node-hours of launches in `arm`; `money` and `currency` are 0 and "" without a price."""
+    """The node-hours of launches in `arm`, on `nodes`, and their price, 0 and "" without one."""
 
     arm: str
     nodes: int
@@ -30,9 +30,9 @@ class NodeHours:
 
 
 def node_hours(arms: Sequence[Arm], seconds: Mapping[str, float]) -> list[NodeHours]:
-    """Return what launches of so many `seconds` by arm hold: of all arms, or of none.
+    """Return the node-hours of launches that took so many `seconds`, by arm, for all arms.
 
-    None where no arm has a price or hosts of its own: pocket hosts are this machine.
+    Return none where no arm has a price or hosts: pocket hosts are part of this machine.
     """
     if not any(arm.price or (arm.hosts and not arm.hosts.pocket) for arm in arms):
         return []
@@ -54,9 +54,9 @@ def used(judgement: Judgement) -> list[NodeHours]:
 
 
 def text(nodes: int, hours: Sequence[float], money: Sequence[float], currency: str) -> str:
-    """Return node-hours, and money where there is a currency: one value, or the least and most."""
-    said = f"{_span(hours)} node-hours ({count(nodes, 'node')})"
-    return f"{said}, {_span(money)} {currency}" if currency else said
+    """Return node-hours, and money where there is a currency, as one value or least and most."""
+    spent = f"{_span(hours)} node-hours ({count(nodes, 'node')})"
+    return f"{spent}, {_span(money)} {currency}" if currency else spent
 
 
 def _span(values: Sequence[float]) -> str:
@@ -64,7 +64,10 @@ def _span(values: Sequence[float]) -> str:
 
 
 def held(plan: Plan, seen: Pilot) -> list[str]:
-    """Return in sentences the node-hours of each arm, at best and at worst: see node_hours."""
+    """Return sentences on the node-hours that `plan` will take in each arm, least and most.
+
+    `seen` is the pilot, whose launches took so many seconds by benchmark and arm.
+    """
     arms = plan.study.arms
     once: dict[str, float] = {arm.name: 0.0 for arm in arms}
     for (_, arm), seconds in seen.seconds.items():
@@ -79,8 +82,8 @@ def held(plan: Plan, seen: Pilot) -> list[str]:
     for ends in zip(*several, strict=True):
         first = ends[0]
         hours, money = [one.hours for one in ends], [one.money for one in ends]
-        said = text(first.nodes, hours, money, first.currency)
-        lines.append(f"{first.arm}: {said}, {plan.design.spent}")
+        spent = text(first.nodes, hours, money, first.currency)
+        lines.append(f"{first.arm}: {spent}, {plan.design.spent}")
     lent = {arm.hosts.scheduler for arm in arms if arm.hosts and arm.hosts.scheduler}
     if lent and plan.design.has_end:
         nodes = sum(one.nodes for one in lent)

@@ -1,4 +1,4 @@
-"""What the nodes of arms cost, as study files write it."""
+"""The key `price` of an arm in a study file: what a node costs in an hour, "3.06 USD"."""
 
 from __future__ import annotations
 

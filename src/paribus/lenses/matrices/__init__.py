@@ -1,1 +1,1 @@
-"""All pairs of nodes: a matrix of each figure, and what is slow in it."""
+"""All pairs of nodes: a matrix of each figure, and the slow nodes and pairs in it."""

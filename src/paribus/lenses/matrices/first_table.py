@@ -14,14 +14,17 @@ from paribus.launch.station import Station
 from paribus.lenses.matrices.matrix import Matrix, of_launches
 
 LAUNCHES = 5
-"""Two more than the least that names slow nodes: one may be disturbed."""
+"""Two more than the fewest that name slow nodes: one may be disturbed."""
 
 LIMIT_S = 300.0
+"""Seconds that a launch may take."""
+
 SIZES = (8, 1 << 20)
+"""Bytes of a message: of latency, and of bandwidth."""
 
 
 def asked(arm: Arm, ranks: int, sizes: tuple[int, ...] = SIZES) -> Study:
-    """Return the study of one arm, for `make_ready`, whose launches make the table."""
+    """Return the study, for `make_ready`, whose launches give the table: one arm, no factor."""
     return Study(
         question="How fast is each pair of nodes?",
         factor="nothing",
@@ -41,10 +44,10 @@ def first_table(
     *,
     launches: int = LAUNCHES,
 ) -> list[Matrix]:
-    """Return the matrices of so many launches of `study`, as `asked` makes it, on `station`.
+    """Return the matrices of so many `launches` of `study`, which is that of `asked`, on `station`.
 
-    The outputs stay in `folder`; `notify` hears of each launch. Raises LaunchError, with the
-    output's place, for a launch that fails.
+    The outputs stay in `folder`; `notify` shows a line before each launch. Raises LaunchError, with
+    the output's path, for a launch that fails.
     """
     [selection] = study.benchmarks
     benchmark = benchmark_of(selection)

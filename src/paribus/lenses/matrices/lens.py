@@ -28,31 +28,35 @@ SHOWN_FIGURES = 10
 """Nodes up to which a cell has room for its figure."""
 
 MOST_LABELS = 24
+"""Names along an axis."""
+
 MOST_IN_A_TERMINAL = 16
+"""Nodes up to which a terminal shows the matrix."""
+
 COLOURS = ("#eef3f8", "#b9cfe4", "#f2c98f", "#dd7d3c", "#96281b")
 """From fast to slow: light to dark, for those who see no colours too."""
 
 CLAMP = 2.0
-"""How many times as slow as the median pair the darkest colour is, at most."""
+"""Pairs so many times as slow as the median one, and slower, have the darkest colour."""
 
 
 def groups(matrices: Sequence[Matrix]) -> list[list[Matrix]]:
-    """Return matrices by what they measure: those of all arms share a scale."""
+    """Return the matrices by metric and case: those of all arms share a scale of colours."""
     found = grouped(((one.metric, one.case), one) for one in matrices)
     return list(found.values())
 
 
 def title(matrix: Matrix) -> str:
+    """Return the title of a matrix: "arm: latency, bytes=8 (us)"."""
     name = f"{matrix.metric.name}, {matrix.case} ({matrix.metric.unit})"
     return clean(f"{matrix.arm}: {name}" if matrix.arm else name)
 
 
 def heat_map(matrix: Matrix, shared: Sequence[Matrix] = ()) -> Spec:
-    """Return the heat map of `matrix`, on one scale with those that it is `shared` with.
+    """Return the heat map of `matrix`; those of `shared`, if any, have the same scale of colours.
 
-    Slow nodes have a red frame and name, slow pairs one in the colour of the text. The darkest
-    colour is of pairs CLAMP times as slow as the median, and slower ones: a broken link flattens no
-    others.
+    Slow nodes have a red frame and name, slow pairs a frame in the colour of the text. The scale
+    ends at CLAMP, so that a broken link does not make all others look alike.
     """
     nodes = [clean(name) for name in matrix.nodes]
     slow = {clean(one.node) for one in matrix.slow_nodes}
@@ -83,8 +87,8 @@ def heat_map(matrix: Matrix, shared: Sequence[Matrix] = ()) -> Spec:
 
 
 def _rows(matrix: Matrix, fast: float, slowest: float) -> list[Spec]:
-    """Return the cells; a figure that is of both ways stands in both."""
-    one_way = {(one.node, one.to) for one in matrix.slow_pairs}
+    """Return the cells, from `fast` to the `slowest` figure; one of both ways stands in both."""
+    slow_pairs = {(one.node, one.to) for one in matrix.slow_pairs}
     whole = math.log(slowest / fast)
     rows: list[Spec] = []
     for i, source in enumerate(matrix.nodes):
@@ -100,7 +104,7 @@ def _rows(matrix: Matrix, fast: float, slowest: float) -> list[Spec]:
                     "value": value,
                     "shown": format_value(value),
                     "range": f"{format_value(low)} to {format_value(high)}",
-                    "slow": (matrix.nodes[a], matrix.nodes[b]) in one_way,
+                    "slow": (matrix.nodes[a], matrix.nodes[b]) in slow_pairs,
                     "dark": math.log(value / fast) / whole > 0.7,
                 }
             )
@@ -108,7 +112,7 @@ def _rows(matrix: Matrix, fast: float, slowest: float) -> list[Spec]:
 
 
 def _axis(nodes: Sequence[str], slow: set[str], field: str, channel: str) -> Spec:
-    """Return the axis of all nodes; beyond MOST_LABELS some names, and those of slow nodes."""
+    """Return the axis of all nodes; with more than MOST_LABELS only some, and slow ones, named."""
     step = -(-len(nodes) // MOST_LABELS)
     at = [place for place, name in enumerate(nodes) if name in slow]
     shown = [
@@ -116,7 +120,7 @@ def _axis(nodes: Sequence[str], slow: set[str], field: str, channel: str) -> Spe
         for place, name in enumerate(nodes)
         if name in slow or (place % step == 0 and all(abs(place - one) >= step for one in at))
     ]
-    # A list of JSON is one of Vega's expressions too.
+    # A JSON list is valid in Vega's expressions.
     red = {"test": f"indexof({json.dumps(sorted(slow))}, datum.value) >= 0", "value": FAILED}
     bold = {"test": red["test"], "value": "bold"}
     axis: Spec = {
@@ -147,7 +151,7 @@ def _crowded(names: Sequence[str]) -> bool:
 
 
 def _ends(matrix: Matrix, shared: Sequence[Matrix]) -> tuple[float, float]:
-    """Return the figures of the fastest and the slowest colour."""
+    """Return the figures at both ends of the scale of colours, the fastest first."""
     figures = sorted(v for m in (shared or (matrix,)) for v in m.figures)
     middle = statistics.median(figures)
     if matrix.metric.better == "lower":
@@ -156,7 +160,7 @@ def _ends(matrix: Matrix, shared: Sequence[Matrix]) -> tuple[float, float]:
 
 
 def _colour(matrix: Matrix, fast: float, slow: float) -> Spec:
-    """Return the colour by figure: logarithmic, slow is dark."""
+    """Return the channel of the colour by figure: logarithmic, slow is dark."""
     lower = matrix.metric.better == "lower"
     # Cells may be beyond the last colour, and the legend says so.
     beyond = max(matrix.figures) > slow if lower else min(matrix.figures) < slow
@@ -183,10 +187,10 @@ def _colour(matrix: Matrix, fast: float, slow: float) -> Spec:
 
 
 def text_lines(matrix: Matrix, width: int) -> list[str]:
-    """Return the matrix as lines of at most `width` columns, slow nodes and pairs with a *.
+    """Return the matrix as lines of at most `width` characters, slow nodes and pairs with a *.
 
-    Three digits or two. No lines where it has more than MOST_IN_A_TERMINAL nodes or is wider: then
-    `matrix.sentences` must do. MB/s are printed as GB/s.
+    Figures have three digits, or two where these are too wide; MB/s become GB/s. There are no lines
+    for more than MOST_IN_A_TERMINAL nodes, and where two digits are too wide.
     """
     if len(matrix.nodes) > MOST_IN_A_TERMINAL:
         return []
@@ -198,7 +202,7 @@ def text_lines(matrix: Matrix, width: int) -> list[str]:
 
 
 def _lines(matrix: Matrix, digits: int) -> list[str]:
-    """Return head and rows with so many significant digits, columns under each other."""
+    """Return head and rows with so many significant digits, in aligned columns."""
     rates = matrix.metric.unit == "MB/s"
     slow = {one.node for one in matrix.slow_nodes}
     pairs = {(one.node, one.to) for one in matrix.slow_pairs}
@@ -223,7 +227,7 @@ def _lines(matrix: Matrix, digits: int) -> list[str]:
 
 
 def print_matrix(matrix: Matrix, console: Console) -> None:
-    """Print a matrix where there is room for it, and what is slow in it."""
+    """Print a matrix, where there is room for it, and its sentences."""
     item(console, title(matrix), style="bold")
     for one in text_lines(matrix, console.width - 4):
         raw(console, f"    {one}")
@@ -240,7 +244,7 @@ def write_matrices(
 
 
 def _drawn(matrices: Sequence[Matrix]) -> Iterator[list[Drawn]]:
-    """Yield the heat maps of one figure in all arms, and what each shows."""
+    """Yield the heat maps of one metric and case in all arms, with their sentences."""
     for group in groups(matrices):
         yield [
             Drawn(

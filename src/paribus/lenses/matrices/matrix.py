@@ -1,4 +1,8 @@
-"""Matrices of the benchmarks that measure all pairs of nodes: from launches to what is slow."""
+"""Matrices of the benchmarks that measure all pairs of nodes, and the slow nodes and pairs in them.
+
+A launch gives a figure for each pair, a case such as from=0 to=1 bytes=8; the figures of all
+launches for one metric and size are one Matrix.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +20,22 @@ if TYPE_CHECKING:
     from paribus.stats.matrix import Floats
 
 HOSTS = "rank.hosts"
+"""The fact with the host of each rank."""
+
 CROWDED = "kernel.crowded."
+"""How the facts begin with the first figures of pairs that the kernel measured twice."""
+
 WAY = ("from", "to")
+"""The parameters of a case that are the ranks of a pair."""
 
 LEAST = "3 launches and 4 nodes are the fewest"
 MOST = 8
+"""Slow nodes, or pairs, that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """A node that is slow, or with `to` a pair; `ratio` 1.2 takes 20 % longer than expected."""
+    """A slow node, or with `to` a slow pair; with a `ratio` of 1.2 it takes 20 % too long."""
 
     ratio: float
     node: str
@@ -39,8 +49,8 @@ class Matrix:
     `median` is that of `launches`, and `low` and `high` are their extremes, an interval at
     `level`; None where there is no figure (a latency stands above the diagonal only). `judged`:
     launches and nodes were enough to name slow ones. `apart`: the slow nodes are slow to the
-    others, not among themselves. `crowded` are pairs that were slow only while others were measured
-    at the same time, and by how much.
+    others, not among themselves. `crowded`: pairs that were slow only while others were measured at
+    the same time, the slowest first.
     """
 
     benchmark: str
@@ -61,12 +71,12 @@ class Matrix:
 
     @property
     def figures(self) -> list[float]:
-        """Return the medians that there are, ascending."""
+        """The medians of all pairs, ascending."""
         return sorted(value for row in self.median for value in row if value is not None)
 
     @property
     def sentences(self) -> list[str]:
-        """Return the range of the figures, then what is slow, for people: a sentence each."""
+        """The range of the figures, then slow nodes and pairs: a sentence each."""
         figures = self.figures
         middle = format_value(figures[len(figures) // 2])
         ends = f"{format_value(figures[0])} to {format_value(figures[-1])} {self.metric.unit}"
@@ -79,9 +89,9 @@ class Matrix:
             made = f"{count(self.launches, 'launch')} of {count(len(self.nodes), 'node')}"
             return [*found, f"{made}: too few to name slow ones ({LEAST})."]
         if self.slow_nodes:
-            said = listed([f"{o.node} ({_longer(o.ratio)})" for o in self.slow_nodes], MOST)
+            names = listed([f"{o.node} ({_longer(o.ratio)})" for o in self.slow_nodes], MOST)
             of = f"{len(self.slow_nodes)} of {len(self.nodes)} nodes {_are(self.slow_nodes)} slow"
-            found.append(f"{of}: {said}.")
+            found.append(f"{of}: {names}.")
         if self.apart:
             found.append("They are slow to the others, not among themselves: another switch?")
         if self.slow_pairs:
@@ -103,16 +113,16 @@ def _were(several: Sequence[Slow]) -> str:
 
 
 def _longer(ratio: float) -> str:
-    """Return by how much something takes longer than expected."""
+    """Return by how much it takes longer: "20 % longer", "2.1 x as long"."""
     if ratio >= 1.995:
         return f"{ratio:.2g} x as long"
     return f"{100 * (ratio - 1):.0f} % longer"
 
 
 def matrices(seen: Seen) -> tuple[Matrix, ...] | None:
-    """Return the matrices of a study: by benchmark, metric and size, then by arm.
+    """Return the matrices of a study's good launches; None without any.
 
-    They are of the launches that count and are good.
+    They are ordered by benchmark, then by metric and size, then by arm.
     """
     plan, evidence = seen.plan, seen.evidence
     facts: dict[tuple[str, str], list[Facts]] = {}
@@ -160,9 +170,9 @@ def of_launches(
     benchmark: str = "pairs",
     arm: str = "",
 ) -> list[Matrix]:
-    """Return a matrix for each metric and size that all `launches` (their figures) have.
+    """Return a matrix for each metric and size that all `launches` have; each is its figures.
 
-    `facts` are those of launches: without hosts in them the ranks' numbers stand for names. Cells
+    `facts` are those of the launches; without hosts in them nodes are named by their ranks. Cells
     that are not of a pair are skipped.
     """
     known = {metric.name: metric for metric in metrics}
@@ -190,10 +200,10 @@ def of_launches(
 def _crowded(
     matrix: Matrix, places: Mapping[tuple[int, int], Cell], facts: Sequence[Facts]
 ) -> tuple[Slow, ...]:
-    """Return the pairs that were slow only while others were measured, the worst first.
+    """Return the pairs that were slow only while others were measured, the slowest first.
 
-    In most launches the kernel had to measure them again with fewer pairs at once, and then they
-    took less than half of what they had taken more than the median pair.
+    In most launches the kernel measured them again, with fewer pairs at once, and they then
+    exceeded the median pair by less than half of what they had exceeded it by before.
     """
     usual = statistics.median(matrix.figures)
     found = []
@@ -214,6 +224,7 @@ def _crowded(
 def _square(
     figures: Mapping[Cell, float], places: Mapping[tuple[int, int], Cell], size: int
 ) -> Floats:
+    """Return a matrix of one launch's figures, NaN where there is none."""
     import numpy as np
 
     square = np.full((size, size), np.nan)
@@ -231,6 +242,8 @@ def _matrix(
     benchmark: str,
     arm: str,
 ) -> Matrix:
+    """Return the matrix of what was examined, with the names of nodes for their numbers."""
+
     def named(one: Outlier) -> Slow:
         return Slow(one.ratio, nodes[one.first], "" if one.second is None else nodes[one.second])
 
@@ -253,6 +266,7 @@ def _matrix(
 
 
 def _rows(square: Floats) -> tuple[tuple[float | None, ...], ...]:
+    """Return a matrix as tuples, None for NaN."""
     return tuple(
         tuple(None if value != value else value for value in row) for row in square.tolist()
     )

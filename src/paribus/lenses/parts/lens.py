@@ -1,4 +1,8 @@
-"""The parts of a difference: in the first sentence, on a terminal, in HTML, drawn, as values."""
+"""The parts of a difference: which of the changes between two arms makes how much of it.
+
+Of `design = "explain"`: the parts of single changes and the rest multiply to the whole ratio,
+1.10 x 1.04 x 1.00 = 1.144. They stand in the first sentence, in reports, in figures and as values.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +56,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of a change in a difference, or of a pair of changes what they do together.
+    """The part of a change in a difference, or what a pair of changes does beyond both parts.
 
-    `keys` are those of the arm that are switched, `text` what they are switched to; `beside` is the
-    other change of a pair. `comparison` is a ratio of the arm's value to the reference's; those of
-    all parts and the rest multiply to the whole.
+    `name`: the change; `beside`: the other change of a pair. `keys`: those of the arm that are
+    switched, `text`: what they are switched to. `comparison`: the ratio of the arm's value to the
+    reference's, None without data; those of all parts and the rest multiply to the whole.
     """
 
     name: str
@@ -71,9 +75,9 @@ class Share:
 class Division:
     """How the difference of `arm` in a benchmark divides: its parts, the rest, and pairs.
 
-    `whole` is the ratio of arm and reference, `rest` that over the product of the parts. `acting`
-    are the pairs of changes of which one makes more, or less, where the other is switched, beyond
-    the margin, the strongest first. `fixed` are differences that nothing can switch.
+    `whole`: the ratio of arm and reference, `rest`: that over the product of the parts. `acting`:
+    the pairs of changes that together make more, or less, than their two parts, by more than the
+    margin, the strongest first. `fixed`: the keys of differences that no key of an arm switches.
     """
 
     benchmark: str
@@ -89,7 +93,7 @@ class Division:
 
 
 def divisions(seen: Seen) -> tuple[Division, ...] | None:
-    """Return how each benchmark's difference divides; None of a study that explains nothing."""
+    """Return how the difference of each benchmark divides; None in a study of another design."""
     design = seen.plan.design
     if not isinstance(design, explain.Explain):
         return None
@@ -105,6 +109,7 @@ def divisions(seen: Seen) -> tuple[Division, ...] | None:
 def _division(
     seen: Seen, design: explain.Explain, head: Finding, fixed: tuple[str, ...]
 ) -> Division | None:
+    """Return how the difference of a headline divides, None without one that is known."""
     plan, evidence, whole = seen.plan, seen.evidence, head.comparison
     reference, arm = plan.study.arms
     logs = design.logs(evidence, (reference.name, arm.name), [(head.benchmark, head.metric)])
@@ -142,7 +147,7 @@ def _division(
 
 
 HELD = (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA)
-"""Words on the whole that leave none on a part."""
+"""Words on the whole with which the parts have no words of their own."""
 
 
 def _rest(
@@ -152,7 +157,7 @@ def _rest(
     logs: explain.Logs | Opposed,
     blocks: Sequence[int],
 ) -> Comparison:
-    """Return the whole over the product of the parts, of blocks that have all of them."""
+    """Return the whole over the product of the parts, by the blocks that have all of them."""
     known = [one for one in (whole, *parts) if one and 0 < one.ratio < math.inf]
     if not blocks or len(known) <= len(parts):
         return Comparison(0, 1.0, 0.0, math.inf, whole.level)
@@ -161,15 +166,15 @@ def _rest(
 
 
 def _text(part: Part, arm: Arm) -> str:
-    """Return what a change switches to; of a group, and where its study names it, its name.
+    """Return what a change switches its key to: "OMP_PROC_BIND=close".
 
-    So of a variable whose value is private.
+    It is the name of the change where it has several keys or a name by the study, and where the
+    value of the variable is private.
     """
     (key, *others), name = part.keys, of_variable(part.keys[0])
     private = name in arm.env and reported(name, arm.env[name]) != arm.env[name]
-    return (
-        part.name if others or private or part.name != plain_name([key]) else value_text(key, arm)
-    )
+    named = others or private or part.name != plain_name([key])
+    return part.name if named else value_text(key, arm)
 
 
 Rows = tuple[Division, ...]
@@ -188,7 +193,7 @@ IN_ORDER = (
 )
 REST = "not explained by single changes"
 MOST_TEXT = 40
-"""Characters of what a change switches to, beyond which its name stands for it."""
+"""Characters of a Share's text, beyond which its name is shown instead."""
 
 CLAIMS = (Word.FASTER, Word.SLOWER)
 
@@ -211,7 +216,7 @@ def change(comparison: Comparison | None) -> str:
 
 
 def lead(judgement: Judgement, rows: Rows) -> str:
-    """Return the answer in sentences, which follow the verdict."""
+    """Return the answer of each benchmark, which follows the first sentence of the report."""
     several = len(rows) > 1
     return clean(
         " ".join(f"{f'{one.benchmark}: ' if several else ''}{_answer(one)}" for one in rows)
@@ -225,9 +230,9 @@ def _answer(row: Division) -> str:
     made = [one for one in row.parts if one.word in CLAIMS]
     none = [one.name for one in row.parts if one.word is Word.EQUIVALENT]
     open_ = [one.name for one in row.parts if one.word not in (*CLAIMS, Word.EQUIVALENT)]
-    said = []
+    sentences = []
     if row.word is Word.EQUIVALENT:
-        said.append("The gap is not reproduced here.")
+        sentences.append("The gap is not reproduced here.")
     made.sort(key=lambda one: -_size(one))
     of_it = " of it" * (row.word in CLAIMS)
     each = [
@@ -241,12 +246,12 @@ def _answer(row: Division) -> str:
     if open_:
         are = "is" if len(open_) == 1 else "are"
         parts.append(f"{listed(open_, last=' and ')} {are} undecided")
-    said.append(f"{'; '.join(parts)}.")
-    said.append(f"Together, {REST}: {change(row.rest)}.")
-    said += [f"{_together(one)}." for one in row.acting[:2]]
+    sentences.append(f"{'; '.join(parts)}.")
+    sentences.append(f"Together, {REST}: {change(row.rest)}.")
+    sentences += [f"{_together(one)}." for one in row.acting[:2]]
     if row.fixed:
-        said.append(f"Cannot be separated: {listed(list(row.fixed), 4)}.")
-    return " ".join(said)
+        sentences.append(f"Cannot be separated: {listed(list(row.fixed), 4)}.")
+    return " ".join(sentences)
 
 
 def _together(one: Share) -> str:
@@ -255,22 +260,23 @@ def _together(one: Share) -> str:
 
 
 def _size(one: Share) -> float:
-    return _far(one.comparison) if one.comparison else 0.0
+    return _size_of(one.comparison) if one.comparison else 0.0
 
 
-def _far(one: Comparison) -> float:
-    """Return how far a ratio is from 1, as a log."""
+def _size_of(one: Comparison) -> float:
+    """Return how far a ratio is from 1, as a log, infinite without a ratio."""
     return abs(math.log(one.ratio)) if 0 < one.ratio < math.inf else math.inf
 
 
 def _mixed(row: Division) -> bool:
-    """Return whether changes act on each other: the rest or a pair is beyond the margin."""
+    """Return whether changes act on each other: a pair, or the rest, is beyond the margin."""
     most = 1 + row.margin
     return bool(row.acting) or row.rest.low > most or row.rest.high < 1 / most
 
 
 def _lines(row: Division) -> list[tuple[str, str, str]]:
-    """Return the lines of the table: name, part with its interval, word; the whole at the end."""
+    """Return the cells of the table's rows, name, part and word: the largest first, then the rest
+    and the whole."""
     ranked = sorted(row.parts, key=lambda one: -_size(one))
     lines = [(_line(one), change(one.comparison), _word(one.word)) for one in ranked]
     lines.append((REST, change(row.rest), ""))
@@ -286,6 +292,7 @@ def _word(word: Word) -> str:
 
 
 def _notes(row: Division, study: Study) -> list[str]:
+    """Return the sentences below the parts of a difference."""
     return [
         *([IN_ORDER] if _mixed(row) else []),
         *(f"{_together(one)}." for one in row.acting),
@@ -333,7 +340,7 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     made = [element("h2", escape(TITLE)), element("p", escape(MEANING))]
     for row in rows:
         caption = f"{clean(row.benchmark)}: from {judgement.reference} to {row.arm}"
-        if _far(row.whole) < math.inf:
+        if _size_of(row.whole) < math.inf:
             drawn = figures.add(
                 figure(judgement, row), f"{caption}; whiskers: intervals", wide=True
             )
@@ -349,7 +356,7 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
 
 
 def _figures(judgement: Judgement, rows: Rows) -> Iterator[tuple[str, Spec]]:
-    for number, row in enumerate(row for row in rows if _far(row.whole) < math.inf):
+    for number, row in enumerate(row for row in rows if _size_of(row.whole) < math.inf):
         yield f"parts-{number:02d}-{plain(row.benchmark)}", figure(judgement, row)
 
 
@@ -387,6 +394,7 @@ def figure(judgement: Judgement, row: Division) -> Spec:
 
 
 def _bars(judgement: Judgement, row: Division) -> Iterator[Spec]:
+    """Yield the bars: the reference, each part beginning where the last one ended, the arm."""
     at = 1.0
     yield _bar(clean(judgement.reference), "arm", (1.0, 1.0), (1.0, 1.0), "the reference", "")
     ranked = sorted(row.parts, key=lambda one: -_size(one))
@@ -409,6 +417,7 @@ def _bars(judgement: Judgement, row: Division) -> Iterator[Spec]:
 def _bar(
     name: str, kind: str, of: tuple[float, float], ends: tuple[float, float], shown: str, word: str
 ) -> Spec:
+    """Return a bar between the ratios `of`, with a whisker between `ends`."""
     where = {"from": of[0], "to": of[1], "low": ends[0], "high": ends[1]}
     return {"name": name, "kind": kind, **where, "shown": shown, "word": word}
 
@@ -420,7 +429,7 @@ KEPT = kept("parts", Division, lambda judgement, one: _answer(one))
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    """Return the divisions of a stored verdict, whose study has these parts."""
+    """Return the divisions of a stored verdict; raises ValueError where its study has no parts."""
     parts_of(judgement.study)
     found: Rows | None = KEPT["from_json"](table, judgement)
     return found

@@ -12,7 +12,11 @@ TABLE = ("together", "names", "needs")
 
 
 def parts_of(top: Place, folder: Path) -> Asked:
-    """Return what the table [parts] says; whether its keys change, the design finds out."""
+    """Return the table [parts], checked; whether its keys change between the arms, the design asks.
+
+    `together`: groups of keys that are switched as one change; `names`: the name of a change by one
+    of its keys; `needs`: by key, others that it needs switched before.
+    """
     place = top.within("parts", top.table["parts"])
     place.only(TABLE)
     groups: list[list[str]] = place.read("together", _groups, [])
@@ -27,7 +31,7 @@ def parts_of(top: Place, folder: Path) -> Asked:
 
 
 def _groups(value: Any) -> list[list[str]]:
-    """Return groups of keys; one of a single key keeps it out of the groups that follow by rule."""
+    """Return groups of keys. One of a single key keeps it out of groups that Paribus forms."""
     groups = [list(fields.texts(one)) for one in fields.items(value)]
     if not all(groups):
         raise ValueError('name keys in each: [["mpi", "env.LD_LIBRARY_PATH"]]')

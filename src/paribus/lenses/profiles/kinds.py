@@ -1,4 +1,8 @@
-"""What the layers of a study say of kinds of application: each kind has cases that stand for it."""
+"""The verdict on kinds of application, such as latency-bound ones, from the study's benchmarks.
+
+Each kind has cases that stand for it by RULES: for "latency-bound" small messages under way one at
+a time. Its ratio is the mean of theirs, block by block.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +19,22 @@ from paribus.stats.verdict import headline_margin
 from paribus.words.lists import listed
 
 SMALL, LARGE = 1 << 10, 1 << 16
-"""Bytes up to which a message costs its latency, and from which on it costs its bandwidth: at
-10 GB/s they take 0.1 and 6.6 us, with an RDMA latency of 1 to 2 us; at 1 Gbit/s 8 and 524 us, with
-one of 20 to 50 us. What lies between is both, and stands for neither."""
+"""Bytes up to which the time of a message is its latency, and from which on it is that of its
+bytes: at 10 GB/s they take 0.1 and 6.6 us, with an RDMA latency of 1 to 2 us; at 1 Gbit/s 8 and
+524 us, with one of 20 to 50 us. In between it is both, and such cases stand for neither."""
 
 BY_MESSAGE = frozenset({"msg/s", "trans/s"})
-"""Units of rates that count messages, so that without a size they are of small ones."""
+"""Units of rates of messages: without a size these are small ones."""
 
 _MESSAGES = frozenset({"point to point", "one-sided", "network"})
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Which cases stand for a kind: those of these layers, or benchmarks, and message sizes.
+    """Which cases stand for a kind: those of `layers` or `benchmarks`, of `least` to `most` bytes.
 
-    `alone` is whether one message is under way at a time, None where both stand for the kind.
+    `alone`: only cases with one message under way at a time (True), or with many (False); None:
+    both.
     """
 
     kind: Kind
@@ -47,7 +52,7 @@ RULES = (
     Rule(Kind.SMALL_COLLECTIVES, frozenset({"collective"}), most=SMALL),
     Rule(Kind.LARGE_COLLECTIVES, frozenset({"collective"}), least=LARGE),
     Rule(Kind.MEMORY, frozenset({"memory"})),
-    # Of the layer "compute" those that hardly send anything: CG, IS, HPCG are mixtures.
+    # Not the whole layer "compute": CG, IS and HPCG send much, and are mixtures.
     Rule(Kind.COMPUTE, benchmarks=frozenset({"hpl", "npb_ep", "ep", "mixbench"})),
     Rule(Kind.STORAGE, frozenset({"storage"})),
     Rule(Kind.START_UP, frozenset({"start-up"})),
@@ -58,10 +63,10 @@ RULES = (
 def kinds_of(seen: Seen) -> tuple[Finding, ...]:
     """Return a finding for each kind of application of which cases were measured, for each arm.
 
-    `benchmark` is the kind, and the ratio one of times (a rate enters as its inverse): the mean
-    over the cases that stand for it, block by block, as in the headline of a layer. Where a
-    headline or case that it rests on has no verdict on speed, neither has it. None of numbers from
-    elsewhere.
+    The finding's `benchmark` is the kind, and its ratio one of times (a rate enters as its
+    inverse): the mean over the cases that stand for the kind, block by block. Where a headline or
+    case that it rests on has no verdict on speed, neither has it. There are none of numbers that
+    Paribus did not measure.
     """
     plan, evidence, found = seen.plan, seen.evidence, []
     for rule in RULES if plan.study.settings.seed is not None else ():
@@ -74,7 +79,7 @@ def kinds_of(seen: Seen) -> tuple[Finding, ...]:
 
 
 def _cells(plan: Plan, evidence: Evidence, rule: Rule, label: str) -> list[Cell]:
-    """Return the cells of what decides a benchmark that stand for the kind."""
+    """Return the cells of a benchmark's first metric that stand for the kind of `rule`."""
     metric = plan.metrics[label][0]
     selection = next(one for one in plan.study.benchmarks if one.label == label)
     if plan.layers.get(label) not in rule.layers and selection.benchmark not in rule.benchmarks:
@@ -86,6 +91,7 @@ def _cells(plan: Plan, evidence: Evidence, rule: Rule, label: str) -> list[Cell]
 
 
 def _size(cell: Cell, metric: Metric) -> float:
+    """Return the bytes of a cell; without a size a rate of bytes counts as that of large ones."""
     size = cell[1].get("bytes")
     if isinstance(size, int | float):
         return float(size)
@@ -95,6 +101,7 @@ def _size(cell: Cell, metric: Metric) -> float:
 def _profile(
     seen: Seen, rule: Rule, cells: Mapping[str, Sequence[Cell]], arm: str
 ) -> Finding | None:
+    """Return the finding on one kind in an arm; `cells` by benchmark; None without a block."""
     plan, evidence, judged = seen.plan, seen.evidence, seen.judgement
     reference = plan.study.arms[0].name
     series: dict[str, Mapping[int, float]] = {}
@@ -148,15 +155,14 @@ CAUTION = "An application that is of several kinds lies between them: measure it
 
 
 def said(finding: Finding) -> str:
-    """Return what a finding says of a kind: a word, and the change of time with its interval."""
+    """Return the verdict on a kind, and the change of time with its interval."""
     word, known = finding.verdict.word, finding.comparison
     if word in (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA):
         return word.value
     even = f", within the margin of {percent(finding.margin)}" * (word is Word.EQUIVALENT)
     so_far = " so far" * (word is not Word.UNDECIDED and not finding.verdict.final)
-    return (
-        f"{word.value}{so_far}{even}{_time(known) if known and finding.verdict.size_known else ''}"
-    )
+    time = _time(known) if known and finding.verdict.size_known else ""
+    return f"{word.value}{so_far}{even}{time}"
 
 
 def _time(known: Comparison) -> str:
@@ -167,6 +173,6 @@ def _time(known: Comparison) -> str:
 
 
 def not_measured(kinds: Iterable[Kind]) -> str:
-    """Return which kinds nothing was measured for, "" for none."""
+    """Return the sentence that names these kinds as not measured, "" for none."""
     names = [NAMES[kind] for kind in kinds]
     return f"Not measured: {listed(names)}." if names else ""

@@ -1,4 +1,7 @@
-"""Advice by kind of application, and predictions: on a terminal, in HTML, and as JSON values."""
+"""Advice by kind of application, and forecasts: on a terminal, in HTML, and as JSON values.
+
+kinds.py has the findings on kinds, prediction.py the forecasts, which is loaded only for these.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,19 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """Findings on kinds of application (`benchmark` is a reasons.Kind), and predictions by arm."""
+    """Findings on kinds of application, whose `benchmark` is a Kind, and forecasts by arm."""
 
     kinds: tuple[Finding, ...]
     predictions: tuple[Prediction, ...] = ()
 
 
 def judge(seen: Seen) -> Rows | None:
-    """Return what launches mean for kinds of application, and for applications with a profile."""
+    """Return the findings on kinds, and the forecasts of applications with a profile."""
     return _predicted(seen.judgement, kinds.kinds_of(seen), seen.plan.study.profile)
 
 
 def predicted(judgement: Judgement, profile: Profile) -> Judgement:
-    """Return `judgement` with what it says of the application of `profile`, by arm."""
+    """Return `judgement` with the forecasts for the application of `profile`."""
     study = replace(judgement.study, profile=replace(profile, skeleton=None))
     rows = judgement.lenses.get("profiles", Rows(()))
     lenses = {**judgement.lenses, "profiles": _predicted(judgement, rows.kinds, profile)}
@@ -46,7 +49,10 @@ def predicted(judgement: Judgement, profile: Profile) -> Judgement:
 def _predicted(
     judgement: Judgement, found: tuple[Finding, ...], profile: Profile | None
 ) -> Rows | None:
-    """Return forecasts of what was replayed, and the ranges of another `profile`."""
+    """Return the kinds, the forecasts of what was replayed, and the ranges of another `profile`.
+
+    None without any of them.
+    """
     if profile is None and not any(one.benchmark == "replay" for one in judgement.study.benchmarks):
         return Rows(found) if found else None
     from paribus.lenses.profiles.prediction import forecasts, predictions
@@ -60,7 +66,7 @@ def _predicted(
 
 
 FEWEST = 2
-"""Kinds from which on there is something to choose by: one alone is the headline again."""
+"""The fewest kinds that are shown: one alone would repeat the headline."""
 
 
 def _of_arm(rows: Rows, arm: str) -> list[Finding]:
@@ -70,13 +76,13 @@ def _of_arm(rows: Rows, arm: str) -> list[Finding]:
 
 
 def _missing(found: Sequence[Finding]) -> str:
-    """Return which kinds were not measured."""
+    """Return the sentence that names the kinds that were not measured."""
     measured = {one.benchmark for one in found}
     return kinds.not_measured(kind for kind in Kind if kind not in measured)
 
 
 def _texts(one: Finding) -> tuple[str, str]:
-    """Return what a finding says, and what it rests on."""
+    """Return the verdict on a kind, and the names of the benchmarks that it rests on."""
     return kinds.said(one), listed(one.verdict.figures["benchmarks"], 5)
 
 
@@ -100,18 +106,18 @@ def _html_kinds(judgement: Judgement, rows: Rows) -> Html:
     for arm in judgement.study.arms[1:]:
         found = _of_arm(rows, arm.name)
         if found:
-            said = f"{_missing(found)} {kinds.CAUTION}".strip()
+            text = f"{_missing(found)} {kinds.CAUTION}".strip()
             more = element("summary", "What is not measured")
             parts += [
                 element("h2", escape(f"{kinds.TITLE}: {arm.name}")),
                 _forest(found),
-                element("details", more, element("p", escape(said))),
+                element("details", more, element("p", escape(text))),
             ]
     return element("section", *parts, aria_label="Advice") if parts else Html("")
 
 
 def _forest(found: Sequence[Finding]) -> Html:
-    """Return a row a kind: its verdict, and how many times as slow it is, drawn on one axis."""
+    """Return a table, a row for each kind: its verdict, and how many times as slow it is, drawn."""
     sizes = [(one, slowness(one)) for one in found]
     scale = first.Scale((one.margin, size) for one, size in sizes)
     head = (
@@ -135,7 +141,7 @@ def _forest(found: Sequence[Finding]) -> Html:
 
 
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
-    """Print a line for each forecast of what was replayed."""
+    """Print a line for each forecast that rests on a replay."""
     replayed = [one for one in rows.predictions if one.replayed]
     if replayed:
         from paribus.lenses.profiles.prediction import said
@@ -175,7 +181,7 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
 
 
 def _advice(judgement: Judgement, rows: Rows) -> list[dict[str, Any]]:
-    """Return the advice as JSON values; `said` is for people, None for what was not measured."""
+    """Return the advice as JSON values; the key `said` is None for kinds that were not measured."""
     found = []
     for arm in judgement.study.arms[1:]:
         own = {one.benchmark: one for one in _of_arm(rows, arm.name)}
@@ -188,7 +194,7 @@ def _advice(judgement: Judgement, rows: Rows) -> list[dict[str, Any]]:
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    """Return both; raises ValueError for a finding of no such arm or kind."""
+    """Return the stored rows; raises ValueError for a finding on an unknown arm or kind."""
     from paribus.report import stored
 
     found = stored.findings(table, "profiles", judgement.study)

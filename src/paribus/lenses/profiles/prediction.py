@@ -1,9 +1,10 @@
-"""How long an application takes in an arm that it was not run in: always a range, never measured.
+"""Forecasts: how long an application takes in an arm, without starting it there; always a range.
 
 Where a study replayed the application's calls (benchmark `replay`), the ratio is that of the
-replays. Both sides compute for equal times there; how far such forecasts were off is measured
-(docs/profile.md). A profile without a skeleton is weighed: the sum over the parts of its time of
-share x ratio of the layer, the range between the least and greatest ratios of the kinds.
+replays, in which both arms compute for equal times; docs/profile.md has how far such forecasts were
+off. A profile without a skeleton is *weighed*: the ratio is the sum over the parts of its time of
+share x ratio of the part's kinds (kinds.py). Example: 0.8 x 1.0 outside MPI and 0.2 x 1.5 in
+messages are 1.1, 10 % more time.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MARGIN = 0.02
-"""Of a study that sets none: the margin of times."""
+"""The margin of times in a study that sets none, as a share."""
 
 APART = 0.15
-"""How far ln of the time of a replay may be from the program's before that is mentioned."""
+"""How far ln of the time of a replay may be from the program's before a sentence says so."""
 
 ERROR = 0.09, 0.1
-"""How far ln of a forecast may be off: so much, and so much of the forecast change itself. From 12
-cases on a noisy machine; docs/profile.md has how it did on others."""
+"""How far ln of a forecast may be off: by the first, and by the second times ln of its own ratio.
+From 12 cases on a noisy machine; docs/profile.md has the errors on others."""
 
 _MESSAGES = (Kind.LATENCY, Kind.BANDWIDTH)
 _COLLECTIVES = (Kind.SMALL_COLLECTIVES, Kind.LARGE_COLLECTIVES)
@@ -75,9 +76,10 @@ Middle sizes are between latency and bandwidth, time outside MPI between memory 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A part of an application's time (design.PARTS), its `share`, and the kinds that it is of.
+    """A part of an application's time (core.PARTS), its `share`, and the `kinds` that it lies in.
 
-    The ratio of times is None where the study has no interval for all of these kinds.
+    `ratio`, in [low, high], is that of times; None where the study has not an interval for each of
+    these kinds.
     """
 
     part: str
@@ -90,13 +92,12 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the time of an application in an arm is over that in the reference, never measured.
+    """The range of the ratio of an application's time in an arm to that in the reference.
 
-    `given` is whether it is a forecast: the range is within the margin or beyond it on one side.
-    `replayed` is whether it rests on a replay of the application's calls; else, where a part of the
-    time has no interval, the ratio is the one if that part stays as it is. `level` is the least
-    confidence of what was measured. `assumes` are sentences. `programs` are those of the study if
-    it starts others.
+    `given`: the range is narrow enough to be called a forecast, within the margin or beyond it on
+    one side. `replayed`: it rests on a replay of the calls; else parts of the time without an
+    interval count as unchanged. `level`: the least confidence of the measured intervals. `assumes`:
+    sentences. `programs`: those that the study starts, where they are not the application.
     """
 
     arm: str
@@ -115,6 +116,7 @@ class Prediction:
 
     @property
     def unmeasured(self) -> tuple[Weighed, ...]:
+        """The parts for which the study has no interval."""
         return tuple(part for part in self.parts if part.ratio is None)
 
 
@@ -126,9 +128,9 @@ def forecasts(
 ) -> Iterator[Prediction]:
     """Yield the forecast of each application that the study replayed, for each arm.
 
-    With `calls` those of one skeleton alone: two programs may have one name.
-    Where processors differ, `nodes` has the ratio of times of the program on one node of each arm;
-    without it computation lies between the least and the greatest ratio of memory and arithmetic.
+    With `calls` only those of the skeleton with these calls: two programs may have the same name.
+    `nodes`: the ratio of times of the program on one node, by arm, for arms whose processors
+    differ; without it computation lies between the ratios of memory and of arithmetic (`kinds`).
     """
     for selection in judgement.study.benchmarks:
         if selection.benchmark != replay.NAME or (asked := _asked(selection)) is None:
@@ -139,12 +141,12 @@ def forecasts(
             if one.benchmark == selection.label and one.decides and (known := usable(one)):
                 computing = _computing(judgement, one.arm, kinds, nodes)
                 found = _forecast(judgement, asked, one.arm, known, computing)
-                apart = _apart(asked, one, judgement.reference)
-                yield replace(found, assumes=(*found.assumes, *apart))
+                unlike = _unlike(asked, one, judgement.reference)
+                yield replace(found, assumes=(*found.assumes, *unlike))
 
 
 def _asked(selection: Selection) -> Mapping[str, Any] | None:
-    """Return what a replay was asked for, None where a plan of others has something else there."""
+    """Return the parameters of a replay; None where a plan of others has unusable ones."""
     try:
         return {
             key: replay.BENCHMARK.parameters[key].read(selection.parameters[key])
@@ -154,8 +156,8 @@ def _asked(selection: Selection) -> Mapping[str, Any] | None:
         return None
 
 
-def _apart(asked: Mapping[str, Any], head: Finding, reference: str) -> Iterator[str]:
-    """Yield that the replay took another time in the reference than the program had, if so."""
+def _unlike(asked: Mapping[str, Any], head: Finding, reference: str) -> Iterator[str]:
+    """Yield a sentence if the replay took another time in the reference than the program did."""
     if head.reference_value is None:
         return
     ratio = head.reference_value.median / asked["seconds"]
@@ -169,7 +171,7 @@ def _computing(
     kinds: Sequence[Finding],
     nodes: Mapping[str, Comparison],
 ) -> tuple[tuple[float, float] | None, str]:
-    """Return between what the ratio of times of computation lies, None if unknown, and why."""
+    """Return the range of the ratio of computing times, None if unknown, and a sentence on it."""
     models = [judgement.facts.get(one, {}).get("cpu.model") for one in (judgement.reference, arm)]
     if arm in nodes:
         return (nodes[arm].low, nodes[arm].high), "Computation is scaled by the study on one node."
@@ -177,10 +179,7 @@ def _computing(
         return (1.0, 1.0), ""
     ends = [c for f in kinds if f.arm == arm and f.benchmark in _COMPUTING and (c := usable(f))]
     if len(ends) < len(_COMPUTING):
-        return (
-            None,
-            "The processors differ, and memory or arithmetic was not measured.",
-        )
+        return None, "The processors differ, and memory or arithmetic was not measured."
     between = min(one.low for one in ends), max(one.high for one in ends)
     return between, "The processors differ: computation is scaled as memory or arithmetic."
 
@@ -192,6 +191,10 @@ def _forecast(
     known: Comparison,
     computing: tuple[tuple[float, float] | None, str],
 ) -> Prediction:
+    """Return the forecast for an arm: the replay's ratio `known`, with the computation scaled.
+
+    `computing`: the ratios between which the computation scales, None if unknown, and why.
+    """
     between, why = computing
     share, low, high = asked["computing"], *(between or (1.0, 1.0))
     # The replay computes for equal times: what these change by is added to its ratio.
@@ -221,23 +224,26 @@ def _forecast(
 
 
 def off_by(ratio: float, spread: float) -> float:
-    """Return the factor by which a replay's ratio may be off from the program's, either way."""
+    """Return the factor by which a replay's ratio may be too high or too low for the program's.
+
+    `spread` is that of the profile's own launches, as a share.
+    """
     return math.exp(math.hypot(ERROR[0] + ERROR[1] * abs(math.log(ratio)), spread))
 
 
 def margin_of(study: Study) -> float:
-    """Return the margin of times."""
+    """Return the margin of times of a study, as a share."""
     return MARGIN if study.settings.margin is None else study.settings.margin
 
 
 def decided(low: float, high: float, margin: float) -> bool:
-    """Return whether a range says on which side of the margin a time is, or that it is within."""
+    """Return whether a range of ratios lies on one side of the margin, or wholly within it."""
     least, most = 1 / (1 + margin), 1 + margin
     return low > most or high < least or least < low <= high < most
 
 
 def predictions(study: Study, kinds: Sequence[Finding], profile: Profile) -> Iterator[Prediction]:
-    """Yield what the findings on `kinds` of application say of the time of `profile`, by arm."""
+    """Yield the range of the time of `profile` for each arm, weighed by the findings on kinds."""
     for arm in study.arms[1:]:
         own = {f.benchmark: f for f in kinds if f.arm == arm.name}
         known = {kind: c for kind, f in own.items() if (c := usable(f)) is not None}
@@ -245,10 +251,9 @@ def predictions(study: Study, kinds: Sequence[Finding], profile: Profile) -> Ite
 
 
 def weigh(profile: Profile, kinds: Mapping[str, Comparison], arm: str) -> Prediction:
-    """Return a range for `profile` from the ratios of times of `kinds`; it is no forecast.
+    """Return a range for `profile` from the ratios of times of `kinds`; it is never `given`.
 
-    Where a part is not measured, ratio and range are those of the whole time if that part stays as
-    it is.
+    A part without intervals counts as unchanged.
     """
     parts = tuple(_part(part, w, kinds) for part, w in profile.shares.items() if w > 0)
     measured = [part for part in parts if part.ratio is not None]
@@ -273,7 +278,7 @@ def weigh(profile: Profile, kinds: Mapping[str, Comparison], arm: str) -> Predic
 
 
 def _part(part: str, share: float, kinds: Mapping[str, Comparison]) -> Weighed:
-    """Return a part with the ratio of its kind, or the range of the kinds that it is between."""
+    """Return a part with the mean ratio of its kinds, and the range of all their intervals."""
     of = KINDS[part]
     if not of or not all(kind in kinds for kind in of):
         return Weighed(part, share, tuple(of))
@@ -284,7 +289,7 @@ def _part(part: str, share: float, kinds: Mapping[str, Comparison]) -> Weighed:
 
 
 def _others(study: Study, profile: Profile) -> tuple[str, ...]:
-    """Return the user's programs that the study starts, where the profile names none of them."""
+    """Return the user's programs that the study starts; none if one is the profile's program."""
     argvs: list[Sequence[str]] = [arm.argv for arm in study.arms if arm.argv]
     argvs += [one.parameters["argv"] for one in study.benchmarks if one.parameters.get("argv")]
     programs = dict.fromkeys(Path(str(argv[0])).name for argv in argvs)
@@ -313,7 +318,7 @@ TITLE = "Forecast, not measured"
 
 
 def said(one: Prediction) -> str:
-    """Return what is forecast of the time of the application in one arm."""
+    """Return the forecast for one arm in a sentence, or that there is none, and why."""
     middle, low, high = format_changes((one.ratio, one.low, one.high))
     if one.given:
         return f"{one.application}: time {middle} ({low} to {high}, forecast)"
@@ -328,7 +333,7 @@ def said(one: Prediction) -> str:
 
 
 def basis(one: Prediction) -> str:
-    """Return what a forecast rests on, what it assumes, and what would make it one."""
+    """Return what a forecast rests on and assumes; where it is none, what would make it one."""
     kinds = dict.fromkeys(
         NAMES[Kind(kind)] for part in one.parts for kind in part.kinds if part.ratio is not None
     )
@@ -348,7 +353,7 @@ NEEDS = {
 
 
 def note(one: Prediction) -> str:
-    """Return that the study is of another program than the profile, "" where it is not."""
+    """Return the warning that the study starts another program than the profile's, else ""."""
     if not one.programs:
         return ""
     return f"The study starts {listed(one.programs)}, but the profile is of `{one.command}`."
@@ -360,7 +365,7 @@ TIMES = ("computation", "in MPI")
 
 
 def drawn(judgement: Judgement, some: Sequence[Prediction]) -> Iterator[tuple[str, Spec]]:
-    """Yield a figure for each application that was replayed, with its name."""
+    """Yield the name of a file and the figure for each application that was replayed."""
     for name in dict.fromkeys(one.application for one in some if one.replayed):
         own = [one for one in some if one.application == name and one.replayed]
         yield f"forecast-{plain(name)}", figure(judgement, own)
@@ -407,6 +412,7 @@ def figure(judgement: Judgement, some: Sequence[Prediction]) -> Spec:
 
 
 def _bars(arm: str, lengths: Sequence[float]) -> Iterator[Spec]:
+    """Yield the bars of an arm, computation and MPI, end to end."""
     at = 0.0
     for kind, length in zip(TIMES, lengths, strict=True):
         yield {"arm": arm, "kind": kind, "from": at, "to": at + length, "shown": f"{length:.3g}"}
@@ -414,7 +420,7 @@ def _bars(arm: str, lengths: Sequence[float]) -> Iterator[Spec]:
 
 
 def print_predictions(some: Sequence[Prediction], console: Console) -> None:
-    """Print what is forecast, an arm after the other."""
+    """Print the forecasts, one arm after the other."""
     heading(console, TITLE)
     for one in some:
         item(console, said(one), name=one.arm)
@@ -439,7 +445,7 @@ def forecast_json(one: Prediction) -> dict[str, Any]:
 
 
 def from_json(table: Mapping[str, Any]) -> Prediction:
-    """Return a forecast that `forecast_json` wrote; raises ValueError for what is none."""
+    """Return a forecast that `forecast_json` wrote; raises ValueError for anything else."""
     found: Prediction = read_as(Prediction, table)
     if found.replayed and len(found.parts) != len(TIMES):
         raise ValueError("the forecast of a replay has computation and MPI")

@@ -1,6 +1,7 @@
-"""Profiles of applications as files: which parts of their time are what; docs/profile.md.
+"""Profiles of applications as TOML files: what share of the time each part has; docs/profile.md.
 
-`paribus profile` writes them, and a study names one.
+`paribus profile` writes them, and the key `profile` of a study names some. A profile with a
+*skeleton*, the sequence of the application's MPI calls, becomes a benchmark that replays the calls.
 """
 
 from __future__ import annotations
@@ -20,30 +21,30 @@ from paribus.core import PARTS, Asked, Keys, Profile, Skeleton, StudyError
 
 SCHEMA = "paribus.profile/2"
 OLDER = "paribus.profile/1"
-"""Without a skeleton."""
+"""The schema of a profile without a skeleton."""
 
 ROUNDED = 0.005
-"""How far the shares of a file may be from 1 in all: those that people type are rounded."""
+"""How far the sum of a file's shares may be from 1: people type rounded ones."""
 
 _TEXTS = ("taken", "machine", "library", "source")
 _KEYS = ("schema", "name", "command", "ranks", *_TEXTS, "shares", "skeleton")
 _SKELETON = ("calls", "sha256", "seconds", "computing", "spread")
 _OF_CALLS = ("loop", "events", "whole", "late", "early", "off_node", "sizes")
-"""What is beside a skeleton, for people."""
+"""Keys of the table [skeleton] that are for people, and no study reads."""
 BESIDE = ("seconds", "own", "timed", "error", "cpu", "least", "most", "calls")
-"""What `paribus profile` writes for people, and no study needs."""
+"""Keys of the file that `paribus profile` writes for people, and no study reads."""
 
 
 def shipped() -> dict[str, Path]:
-    """Return the profiles that ship, by name."""
+    """Return the files of the profiles that ship with Paribus, by name."""
     folder = Path(str(files("paribus") / "applications"))
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def profile_of(top: Place, folder: Path) -> Asked:
-    """Return the replays of the profiles that the key `profile` names.
+    """Return the benchmarks that replay the profiles which the key `profile` names.
 
-    One without a skeleton is weighed instead.
+    At most one may have no skeleton: it is the study's `profile`, and its shares are weighed.
     """
     with top.noting():
         no_names: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _replay(profile: Profile, skeleton: Skeleton) -> dict[str, Any]:
-    """Return the table of the benchmark that makes the calls of a profile."""
+    """Return the [[benchmarks]] table of the benchmark that replays the calls of a profile."""
     label = re.sub(r"[^A-Za-z0-9._-]+", "-", profile.name)
     of = {"ranks": profile.ranks, "application": profile.name, "machine": profile.machine}
     known = {key: getattr(skeleton, key) for key in ("calls", "seconds", "computing", "spread")}
@@ -74,7 +75,7 @@ def _replay(profile: Profile, skeleton: Skeleton) -> dict[str, Any]:
 
 
 def find_profile(text: str, folder: Path) -> Path:
-    """Return the file that `text` names, from `folder` on, else the profile of that name here."""
+    """Return the file `text`, relative to `folder`, else the profile of that name that ships."""
     own = folder / text
     return own if own.exists() else shipped().get(text, own)
 
@@ -104,6 +105,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def _shares(top: Place) -> dict[str, float]:
+    """Return the share of each part of the time; refuses those that do not sum to 1."""
     place = top.within("shares", top.need("shares", table, "[shares]"))
     place.only(PARTS)
     found = {part: place.read(part, replay.share, 0.0) for part in PARTS}
@@ -127,16 +129,16 @@ def _skeleton(top: Place) -> Skeleton:
 
 
 def digest(calls: str) -> str:
-    """Return the hash by which the calls of a skeleton are known."""
+    """Return the SHA-256 of a skeleton's calls, by which a changed file is found."""
     return hashlib.sha256(calls.encode()).hexdigest()
 
 
 def profile_text(
     profile: Profile, beside: Mapping[str, Any], of_calls: Mapping[str, Any] | None = None
 ) -> str:
-    """Return the TOML file of a profile; `beside` has what BESIDE names, for people.
+    """Return the text of the TOML file of a profile.
 
-    `of_calls` has what is beside its skeleton.
+    `beside` has the values of BESIDE, `of_calls` those that stand beside the skeleton, for people.
     """
     known = profile.skeleton
     schema = SCHEMA if known else OLDER
@@ -157,7 +159,7 @@ def profile_text(
 
 
 def _toml(value: Any) -> str:
-    """Return a value of TOML: the texts and numbers of JSON are those of TOML too."""
+    """Return a value as TOML writes it: texts and numbers as in JSON, tables in one line."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
     # JSON leaves DEL as it is, and TOML refuses it.

@@ -1,4 +1,4 @@
-"""A profile that was just taken of an application: where its time goes, on a terminal."""
+"""What `paribus profile` prints on a terminal once it has profiled an application."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 8
 MUCH = 0.02
-"""Share of the time above which the profiler's own part is a warning: it is meant to be below."""
-
+"""Share of the time above which that of the profiler itself is worth a warning."""
 
 SIZES = "Small: up to 1 KiB; large: from 64 KiB on."
 
@@ -25,7 +24,7 @@ STARVED = "other programs, or files, held it up; repeat the profile when nothing
 
 
 def estimated(timed: float, error: float) -> str:
-    """Return how exact a profile is of which not all calls were timed."""
+    """Return the sentence on the error of a profile that timed only the share `timed` of calls."""
     return (
         f"All calls were counted and {percent(timed)} timed: of short ones one of 32, by a draw."
         f" So times are estimates: a share is within {percent(error)} of the time of what"
@@ -34,7 +33,7 @@ def estimated(timed: float, error: float) -> str:
 
 
 def _skeleton(taken: Taken) -> str:
-    """Return what is known of the calls that a study can replay, or why there are none."""
+    """Return the sentence on the calls that a study can replay, or on why there are none."""
     known = taken.skeleton
     if taken.profile.skeleton is None:
         return (
@@ -55,7 +54,7 @@ def _skeleton(taken: Taken) -> str:
 
 
 def print_taken(taken: Taken, console: Console) -> None:
-    """Print a profile that was just taken: shares with their spread over ranks, and calls."""
+    """Print a profile: shares with their spread over ranks, the calls that took most, notes."""
     profile = taken.profile
     heading(console, f"{profile.command}: {count(profile.ranks, 'rank')}")
     rows = [

@@ -1,4 +1,4 @@
-"""Published figures beside one's own: rows of a table, matched by what was compared."""
+"""Published figures matched with one's own findings, by factor, arms, benchmark and case."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paribus.lenses.published.reading import Figure, Publication, Published
 
 
 def beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgement:
-    """Return the judgement with published figures beside its own; no verdict rests on them."""
+    """Return the judgement with rows of published figures; its verdicts stay as they are."""
     rows = [
         row
         for publication in publications
@@ -34,7 +34,7 @@ def beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgeme
 
 
 def alone(publication: Publication, directory: str = "") -> Judgement:
-    """Return a judgement that holds published figures and nothing else."""
+    """Return a judgement that holds the figures of a publication and nothing else."""
     study = Study(
         question=f"What was published: {publication.source}",
         factor=publication.factor or NO_FACTOR,
@@ -61,7 +61,7 @@ def alone(publication: Publication, directory: str = "") -> Judgement:
 
 
 def missing(publications: Iterable[Publication]) -> Iterator[Notice]:
-    """Yield what is not known of published figures."""
+    """Yield a notice for each publication that leaves something out."""
     for one in publications:
         if one.missing:
             figures = {"source": one.source, "missing": list(one.missing)}
@@ -69,7 +69,7 @@ def missing(publications: Iterable[Publication]) -> Iterator[Notice]:
 
 
 def _rows(judgement: Judgement, publication: Publication, figure: Figure) -> Iterator[Published]:
-    """Yield the row of a figure with each of one's own findings that it is of, or with none."""
+    """Yield the row of a figure beside each of one's own findings that match, or beside none."""
     several = [one for one in judgement.study.benchmarks if one.benchmark == figure.row.benchmark]
     found = [
         replace(figure.row, finding=finding, turned=turned)
@@ -86,9 +86,9 @@ def _turned(
 ) -> bool | None:
     """Return whether one's own arm and reference are the published ones the other way round.
 
-    None where something else was compared: another factor, or levels that have other names. Of the
-    same factor one name suffices, if the other is that of no third level of the publication. A
-    figure of one arm alone compares nothing: it stands beside the values of any.
+    None where something else was compared: another factor, or levels that have other names. With
+    the same factor it is enough that one name is equal, if the other is no level of the
+    publication. A figure of one arm alone compares nothing: it stands beside the values of any arm.
     """
     if not figure.row.reference:
         return False
@@ -107,9 +107,9 @@ def _turned(
 
 
 def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str) -> Finding | None:
-    """Return the headline, or the case that a figure is of; None if there is none such.
+    """Return the headline or the case of an arm that matches a figure, None if there is none.
 
-    What a publication calls a case may be a parameter of the benchmark here.
+    What is a part of the case in a publication may be a parameter of the benchmark here.
     """
     if figure.hosts and _hosts(judgement, selection, arm) not in (0, figure.hosts):
         return None

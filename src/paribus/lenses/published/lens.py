@@ -1,4 +1,4 @@
-"""Published figures beside one's own: one table, on a terminal, in HTML and as JSON values."""
+"""The table of published figures beside one's own: on a terminal, in HTML and as JSON values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_ROWS = 30
 
 
 def print_published(judgement: Judgement, published: Rows, console: Console) -> None:
-    """Print the published figures that have something here to stand beside; else all of them."""
+    """Print the rows of published figures by source, as `_shown` selects them."""
     rows, others = _shown(judgement, published)
     if not rows:
         return
@@ -47,7 +47,7 @@ def print_published(judgement: Judgement, published: Rows, console: Console) -> 
 
 
 def section(judgement: Judgement, published: Rows, figures: Figures) -> Html:
-    """Return the section of the HTML report, empty where nothing was laid beside."""
+    """Return the section of the HTML report, empty without published figures."""
     rows, others = _shown(judgement, published)
     if not rows:
         return Html("")
@@ -55,16 +55,11 @@ def section(judgement: Judgement, published: Rows, figures: Figures) -> Html:
     head = ["Figure", "Published", "Here", "Verdict here", "Note"]
     for source, found in groupby(rows, lambda row: row.source):
         cells, note = [], ""
-        for row in found:  # a note stands at the first figure that it is of
+        for row in found:
             verdict = row.finding.verdict.word.value if row.finding else ""
-            reported = (
-                what(row),
-                row.said,
-                here(row),
-                verdict,
-                "" if row.note == note else row.note,
-            )
-            cells.append([escape(text) for text in reported])
+            new_note = "" if row.note == note else row.note  # once, for all rows that share it
+            texts = (what(row), row.said, here(row), verdict, new_note)
+            cells.append([escape(text) for text in texts])
             note = row.note
         parts.append(table(head, cells, source, left=range(len(head))))
     if others:
@@ -91,7 +86,7 @@ def _to_json(row: Published) -> dict[str, object]:
 
 
 def what(row: Published) -> str:
-    """Return what a figure is of: "vasp, an iron model, speed of roce against infiniband"."""
+    """Return the subject of a figure: "vasp, an iron model, speed of roce against infiniband"."""
     subject = f"{row.benchmark}, {row.what}" if row.what else row.benchmark
     scale = "" if row.scale == "value" else f"{row.scale} of "
     return f"{subject}, {scale}{row.arm}{f' against {row.reference}' if row.reference else ''}"
@@ -110,18 +105,17 @@ def here(row: Published) -> str:
     if row.turned != inverse.get(row.scale, found.metric.better == "higher"):
         low, high = ratios[1:]
         ratios = [1 / ratios[0], 1 / high if high else math.inf, 1 / low if low else math.inf]
-    # The sum makes a zero of what is rounded to -0.0.
-    change, low, high = (round((ratio - 1) * 100, 1) + 0.0 for ratio in ratios)
+    change, low, high = (round((ratio - 1) * 100, 1) + 0.0 for ratio in ratios)  # not -0.0
     interval = f"[{low:.1f}, {high:.1f}]" if low > -100 and math.isfinite(high) else "[no interval]"
     return f"{change:{'+' if change else ''}.1f} % {interval}"
 
 
 def _shown(judgement: Judgement, rows: Rows) -> tuple[list[Published], str]:
-    """Return the rows of the table, and in a sentence the benchmarks that were not measured here.
+    """Return the rows to show, and a sentence on the benchmarks that were not measured here, or "".
 
-    Of a benchmark that was measured: what has a figure of one's own, and what was compared
-    otherwise. Cases that are not measured here are left out where others are. All rows, if no
-    benchmark was measured.
+    Shown are the rows beside a finding, and those of measured benchmarks whose arms match none:
+    cases that were not measured are left out where others of the same arms were. All rows are
+    shown if that leaves none.
     """
     mine = {selection.benchmark for selection in judgement.study.benchmarks}
     found = {(r.benchmark, r.arm, r.reference) for r in rows if r.finding is not None}
@@ -137,7 +131,7 @@ def _shown(judgement: Judgement, rows: Rows) -> tuple[list[Published], str]:
 
 
 def _from_json(table: Mapping[str, Any], findings: Sequence[Finding]) -> Published:
-    """Return a published figure beside the finding of one's own that gives the text it stood by."""
+    """Return a published figure beside the finding whose text is the one that was stored."""
     made = {f.name: table[f.name] for f in fields(Published) if f.name in table}
     row: Published = stored.read_as(Published, {**made, "said": table["published"]})
     beside = [

@@ -1,7 +1,8 @@
-"""Published figures as data: a small TOML file, checked, of what somebody printed.
+"""Published figures from a TOML file that somebody typed from a paper; docs/compare.md.
 
-The format is described in docs/compare.md. A published figure carries no interval, so nothing is
-judged by it: it is a row of a table, beside one's own figure (lens.py).
+`values = { host = 6694, container = 5887 }` in a table of `figures` becomes the row
+"6,694 -> 5,887 MB/s (-12.1 %)". It has no interval, so no verdict rests on it: it is a row of a
+table, beside one's own figure (beside.py, lens.py).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from paribus.border import Place, items, one_of, read_toml, table, text, texts, 
 from paribus.core import Case, Finding, Scalar, StudyError, count, typed
 
 MOST_HOSTS = 1_000_000
-"""Hosts of a published figure."""
+"""The most hosts of a published figure."""
 
 _KEYS = ("title", "year", "url", "doi", "factor", "missing", "arms", "figures")
 _KINDS = ("values", "advantage", "overhead", "word")
@@ -32,9 +33,10 @@ _FIGURE_KEYS = (
 class Published:
     """A figure that somebody published, beside one's own `finding` (None: not measured here).
 
-    `said` is the figure as printed: of `arm` against `reference`, or of `arm` alone. A change is
-    one of the value, or, so that its sign says the same for times and rates, of speed or of cost.
-    `turned`: one's own reference is the published arm. No verdict rests on any of it.
+    `said`: the figure as printed, of `arm` against `reference`, or of `arm` alone where `reference`
+    is "". `scale`: what changes by it, the value itself, or the speed or the cost, whose sign means
+    the same for times and rates. `what`: metric, case and further words. `turned`: one's own
+    reference is the published arm, and the other way round.
     """
 
     source: str
@@ -50,9 +52,11 @@ class Published:
 
 
 class Figure(NamedTuple):
-    """One figure: its row, and what must be the same here: the factor and the arms of the row; the
-    metric ("": any) and the case; with `peak` the best case is meant, whichever it is; and the
-    number of hosts (0: any), where it is known here."""
+    """A published figure, its `row`, and what one's own must share to stand beside it.
+
+    `factor`; `metric` ("": any); `case` (None: the headline), or with `peak` the best case,
+    whichever it is; `hosts`: how many (0: any), where that is known here.
+    """
 
     row: Published
     factor: str
@@ -64,8 +68,10 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The figures of one publication; `arms` maps names to what they were, `missing` is what is
-    not known of them."""
+    """The figures of one publication, the file at `path`; `source`: title, year and link.
+
+    `arms`: the description of each arm by its name; `missing`: what was not published of them.
+    """
 
     path: Path
     source: str
@@ -106,7 +112,7 @@ def load_publication(path: Path) -> Publication:
 
 
 def _figures(place: Place, source: str, factor: str, arms: Mapping[str, str]) -> Iterator[Figure]:
-    """Yield the figures of one table: one for each point of a sweep."""
+    """Yield the figures of one [[figures]] table: one for each point of a sweep."""
     place.only(_FIGURE_KEYS)
     kinds = [kind for kind in _KINDS if kind in place.table]
     if len(kinds) != 1:
@@ -122,14 +128,14 @@ def _figures(place: Place, source: str, factor: str, arms: Mapping[str, str]) ->
         columns = place.need(kind, lambda v: _values(v, len(cases), arms), "values = { a = 1 }")
         first, *others = columns
         reference, arm = (first, others[-1]) if others else ("", first)
-        said = [_printed(row, unit) for row in zip(*columns.values(), strict=True)]
+        printed = [_printed(row, unit) for row in zip(*columns.values(), strict=True)]
     else:
         arm, reference = (
             place.need(key, one_of(*arms), f'{key} = "NAME"') for key in ("arm", "reference")
         )
         read = one_of("faster", "slower", "alike") if kind == "word" else _range
-        said = [place.need(kind, read, f"{kind} = [1, 4.2]")] * len(cases)
-    for case, figure in zip(cases, said, strict=True):
+        printed = [place.need(kind, read, f"{kind} = [1, 4.2]")] * len(cases)
+    for case, figure in zip(cases, printed, strict=True):
         of = "peak" if peak else "" if case is None else str(case)
         parts = (metric if kind == "values" else "", of, place.read("what", text, ""))
         row = Published(
@@ -146,7 +152,10 @@ def _figures(place: Place, source: str, factor: str, arms: Mapping[str, str]) ->
 
 
 def _metric(place: Place, benchmark: str, *, printed: bool) -> tuple[str, str]:
-    """Return name and unit of the metric: those of the benchmark where Paribus has it."""
+    """Return name and unit of the metric; if Paribus has the benchmark they must be of it.
+
+    Both must be given, or known, where values are `printed`.
+    """
     known = BENCHMARKS[benchmark].metrics if benchmark in BENCHMARKS else ()
     name = place.read("metric", text, known[0].name if known else "")
     mine = next((metric for metric in known if metric.name == name), None)
@@ -164,11 +173,9 @@ def _metric(place: Place, benchmark: str, *, printed: bool) -> tuple[str, str]:
 
 
 def _printed(values: tuple[float, ...], unit: str) -> str:
-    """Return values as they were printed, of two with the change."""
-    reported = f"{' -> '.join(f'{value:,.15g}' for value in values)} {unit}"
-    return (
-        f"{reported} ({(values[1] / values[0] - 1) * 100:+.1f} %)" if len(values) == 2 else reported
-    )
+    """Return the values of the arms, with their change if there are two: "4 -> 5 us (+25.0 %)"."""
+    text = f"{' -> '.join(f'{value:,.15g}' for value in values)} {unit}"
+    return f"{text} ({(values[1] / values[0] - 1) * 100:+.1f} %)" if len(values) == 2 else text
 
 
 # --- values of keys --------------------------------------------------------------------------
@@ -187,7 +194,7 @@ def _arms(value: Any) -> dict[str, str]:
 
 
 def _cases(value: Any) -> list[Case | None]:
-    """Return the cases of a figure; one parameter may be a list of points."""
+    """Return the cases of a figure, several where one parameter is a list of points."""
     lists = [key for key, one in table(value).items() if isinstance(one, list)]
     if not value or len(lists) > 1:
         raise ValueError("write { bytes = 8 }, or one list: { bytes = [8, 16] }")
@@ -223,7 +230,7 @@ def _values(value: Any, points: int, arms: Mapping[str, str]) -> dict[str, list[
 
 
 def _range(value: Any) -> str:
-    """Return a change in percent as it was printed, the ends in order: "+14.9 to +16.1 %"."""
+    """Return a change in percent, or the least and the most, as text: "+14.9 to +16.1 %"."""
     if isinstance(value, dict) and list(value) == ["at_most"]:
         return f"at most {_number(value['at_most']):+.4g} %"
     ends = sorted(_number(one) for one in (value if isinstance(value, list) else [value]))

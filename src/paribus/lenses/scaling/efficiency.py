@@ -1,8 +1,9 @@
-"""Efficiency: how much of the ideal speed is left at a larger size, and where that ends.
+"""Efficiency: the share of the ideal speed at a larger size, and up to which size it suffices.
 
-The ideal speed grows as the size does: twice the hosts do twice the work in the same time. Launches
-of one block at two sizes make one log efficiency, so drift between blocks cancels, and the interval
-is that of any ratio (stats/estimate.py), at the looks of the study.
+The ideal speed grows as the size does: twice the hosts do twice the work in the same time. With
+10 s on 2 hosts and 5.5 s on 4 the efficiency is 10 / (2 x 5.5) = 0.91. Launches of one block at two
+sizes make one log efficiency, so drift between blocks cancels, and the interval is that of any
+ratio (stats/estimate.py), at the looks of the study.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from paribus.stats.pairs import block_log_ratios, headline_log_ratios
 Kind = Literal["strong", "weak"]
 
 STEPS = frozenset({"ns/day", "steps/s", "timesteps/s", "iterations/s"})
-"""Units of rates that count steps of the whole problem: as times, a larger problem slows them."""
+"""Units of rates that count steps of the whole problem: with a larger problem they fall, as times
+rise."""
 
 LEAST_RISE = 0.02
-"""The speed no longer rises where it certainly grows by less than this."""
-
+"""The speed no longer rises where it certainly grows by less than this share."""
 
 EFFICIENCY = Metric("efficiency", "", "higher")
 
 WITHOUT = (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA)
-"""Words of a headline that leave nothing to say of how its size compares with another."""
+"""Words of a headline without which its size cannot be compared with another."""
 
 Series = Mapping[int, float]
 """Log efficiencies, or log ratios of speeds, by block."""
@@ -41,9 +42,9 @@ Series = Mapping[int, float]
 class Efficiency:
     """One size of a benchmark in one arm of a study that scales.
 
-    `efficiency` is the speed over the ideal one (None at the smallest size, and without data),
-    `step` that of all hosts over that at the size before, and `against` the efficiency over the
-    reference's (None there); its "faster" means that the arm scales better.
+    `efficiency`: the speed over the ideal one (None at the smallest size, and without data).
+    `step`: the speed of all hosts over that at the size before. `against`: the efficiency over that
+    of the reference (None there), whose "faster" means that the arm scales better.
     """
 
     benchmark: str
@@ -57,11 +58,11 @@ class Efficiency:
 
 
 class Reach(NamedTuple):
-    """How far an arm scales: what its intervals say, size by size.
+    """How far an arm scales by the intervals of its efficiencies; fields are sizes, 0 for none.
 
-    `up_to` is the largest size up to which every efficiency is above the bound. Of the next size
-    it is `below`, or `undecided` (0: there is none, or it is the other). At the size `flat` the
-    speed of all hosts or ranks is certainly no higher than at the one before, 0 for none.
+    `up_to`: the largest size up to which every efficiency is above the bound; the next size is
+    `below` it, or `undecided`. `flat`: the first size at which all hosts or ranks together are
+    certainly no faster than at the size before.
     """
 
     up_to: int
@@ -80,9 +81,9 @@ def log_efficiency(
     """Return ln(efficiency) by block, from the costs of two sizes by block.
 
     A cost is a time or the inverse of a rate, infinite for a launch that was cut off; `growth` is
-    the larger size over the smaller one. Ideally the cost falls in proportion. With a problem that
-    grows as the size does, that is so of a rate that counts the work of all; a time, and a rate of
-    STEPS, ideally stay as they are. Raises ValueError as block_log_ratios does.
+    the larger size over the smaller one. Ideally the cost falls by `growth`. In weak scaling, where
+    the problem grows as well, only that of a rate of all work does; times, and rates of STEPS,
+    ideally stay. Raises ValueError as block_log_ratios does.
     """
     same = kind == "weak" and (metric.better == "lower" or metric.unit in STEPS)
     ideal = 0.0 if same else -math.log(growth)
@@ -92,7 +93,7 @@ def log_efficiency(
 def reach(rows: Sequence[Efficiency], bound: float) -> Reach:
     """Return how far one arm scales in one benchmark; `rows` are its sizes, the smallest first."""
     if rows[0].value is None:
-        return Reach(0, 0, 0, 0)
+        return Reach(0)
     up_to, below, undecided = rows[0].size, 0, 0
     for row in rows[1:]:
         if row.efficiency is None or row.efficiency.low <= bound:
@@ -109,8 +110,8 @@ def efficiencies(
 ) -> tuple[Efficiency, ...]:
     """Return the efficiency of each benchmark, arm and size; none for a study that does not scale.
 
-    `heads` are the headlines as they are reported, and `over` says of each benchmark that no
-    further launch will come; nor will it where all sizes have their verdicts.
+    `heads`: the headlines as they are reported. `over`: of each benchmark whether no further launch
+    will come; verdicts against the reference are final then, and where all sizes have theirs.
     """
     if plan.study.scaling is None:
         return ()
@@ -171,7 +172,7 @@ def _costs(
 
 
 def _less(mine: Series, theirs: Series) -> dict[int, float]:
-    """Return the differences of logs by block; nothing where both are infinite."""
+    """Return `mine` less `theirs` by block, without blocks in which both are infinite."""
     found = {block: mine[block] - theirs[block] for block in sorted(mine.keys() & theirs.keys())}
     return {block: value for block, value in found.items() if not math.isnan(value)}
 
@@ -208,7 +209,10 @@ def _curve(
 def _interval(
     plan: Plan, evidence: Evidence, pair: Sequence[Selection], series: Series
 ) -> Comparison | None:
-    """Return ratio and interval at the last look that was reached; before it no interval yet."""
+    """Return ratio and interval at the last look that was reached.
+
+    Before the first one the interval is 0 to infinity; None without a block.
+    """
     if not series:
         return None
     labels = [one.label for one in pair]
@@ -231,8 +235,8 @@ def _against(
 ) -> Finding:
     """Return the ratio of an arm's efficiency to the reference's, with a verdict.
 
-    It is the ratio of the arms at one size over that at the smallest, and rests on both: where one
-    of them has no verdict on speed, neither has it.
+    It rests on the headlines at that size and at the smallest: where one of them has no verdict on
+    speed, neither has this.
     """
     assert plan.study.scaling is not None
     labels = [one.label for one in pair]

@@ -39,18 +39,18 @@ Rows = tuple[Efficiency, ...]
 # --- words -----------------------------------------------------------------------------------
 
 WORDS: Mapping[Word, str] = {Word.FASTER: "better", Word.SLOWER: "worse"}
-"""What a verdict on the ratio of two efficiencies is called; the others keep their word."""
+"""Verdicts on the ratio of two efficiencies in reports; other words stay as they are."""
 
 AGAINST = "efficiency / reference's"
 
 
 def title(scaling: Scaling) -> str:
-    """Return the title of everything on efficiencies."""
+    """Return the title of the section: "Strong scaling over hosts"."""
     return f"{scaling.kind.capitalize()} scaling over {scaling.over}"
 
 
 def meaning(scaling: Scaling) -> str:
-    """Return what an efficiency is."""
+    """Return the sentences on what an efficiency is."""
     each = scaling.over[:-1]
     same = "at each size" if scaling.kind == "strong" else f"for each {each}"
     return (
@@ -80,18 +80,18 @@ def _ends(comparison: Comparison) -> tuple[float, float, float]:
 def reach_text(
     arm: str, scaling: Scaling, *, up_to: int, below: int, undecided: int, flat: int
 ) -> str:
-    """Return how far an arm scales; the sizes are those of stats.scaling.Reach."""
+    """Return how far an arm scales; the sizes are those of efficiency.Reach."""
     if not up_to:
         return f"{arm}: no data at the smallest size, so no efficiency"
     bound, noun = percent(scaling.bound), scaling.over[:-1]
-    said = f"{arm}: efficiency above {bound} up to {count(up_to, noun)}"
-    said += f", below it at {below}" * bool(below)
-    said += f", undecided at {undecided}" * bool(undecided)
-    return said + f"; no faster at {flat} than at the size before" * bool(flat)
+    text = f"{arm}: efficiency above {bound} up to {count(up_to, noun)}"
+    text += f", below it at {below}" * bool(below)
+    text += f", undecided at {undecided}" * bool(undecided)
+    return text + f"; no faster at {flat} than at the size before" * bool(flat)
 
 
 def per_host(scaling: Scaling, first: int, last: int, efficiency: Comparison | None) -> str:
-    """Return how much faster a host, or rank, is at the smallest size than at the largest."""
+    """Return how much faster a host, or rank, is at the first size than at the last, or ""."""
     if efficiency is None or not 0 < efficiency.low <= efficiency.high < math.inf:
         return ""
     middle, high, low = format_changes([1 / one for one in _ends(efficiency)])
@@ -100,7 +100,7 @@ def per_host(scaling: Scaling, first: int, last: int, efficiency: Comparison | N
 
 
 def why(against: Finding) -> str:
-    """Return why there is no verdict on an arm against the reference, "" where something is."""
+    """Return why there is no verdict on an arm against the reference, "" where there is one."""
     if against.verdict.word in (*WORDS, Word.EQUIVALENT):
         return ""
     if against.verdict.word is Word.UNDECIDED and against.comparison:
@@ -110,7 +110,7 @@ def why(against: Finding) -> str:
 
 IDEAL = 1.0
 ONCE: Spec = {"values": [{}]}
-"""Data of a mark that is drawn once, and not for each row."""
+"""The data of a mark that is drawn once, not for each row."""
 
 
 def methods(judgement: Judgement, rows: Rows) -> str:
@@ -125,7 +125,7 @@ def methods(judgement: Judgement, rows: Rows) -> str:
 
 
 def _asked(judgement: Judgement) -> Scaling:
-    """Return how the study scales; rows are of no other."""
+    """Return how the study scales: one with rows of this lens does."""
     assert judgement.study.scaling is not None
     return judgement.study.scaling
 
@@ -145,9 +145,9 @@ def _sentences(judgement: Judgement, rows: Rows, benchmark: str) -> list[str]:
     scaling, found = _asked(judgement), []
     for arm in judgement.study.arms:
         mine = _of(rows, benchmark, arm.name)
-        said = reach_text(arm.name, scaling, **reach(mine, scaling.bound)._asdict())
-        said += per_host(scaling, mine[0].size, mine[-1].size, mine[-1].efficiency)
-        found.append(clean(f"{said}."))
+        text = reach_text(arm.name, scaling, **reach(mine, scaling.bound)._asdict())
+        text += per_host(scaling, mine[0].size, mine[-1].size, mine[-1].efficiency)
+        found.append(clean(f"{text}."))
     return found
 
 
@@ -219,8 +219,8 @@ def _html_parts(judgement: Judgement, rows: Rows, benchmark: str) -> Html:
         left=(0, 1, 2),
         fold=True,
     )
-    said = [element("li", escape(text)) for text in _sentences(judgement, rows, benchmark)]
-    return join(shown, element("ul", *said))
+    items = [element("li", escape(text)) for text in _sentences(judgement, rows, benchmark)]
+    return join(shown, element("ul", *items))
 
 
 # --- picture -----------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def _labels(y: Spec, levels: tuple[tuple[float, str], ...]) -> Iterator[Spec]:
 
 
 def _points(row: Efficiency) -> Iterator[Spec]:
-    """Yield what is drawn of an efficiency: the smallest size is ideal by definition."""
+    """Yield the point of an efficiency, none without data; the smallest size is at 100 %."""
     known = row.efficiency
     if row.value is None or (known is None and row.step is not None):
         return
@@ -348,14 +348,14 @@ def _csv(judgement: Judgement, rows: Rows) -> Iterator[Sequence[Scalar | None]]:
     for row in rows:
         own, metric = row.against, row.metric
         ratio = own.comparison if own and own.verdict.size_known else None
-        said = [own.margin, own.verdict.word.value, why(own)] if own else [None] * 3
+        verdict = [own.margin, own.verdict.word.value, why(own)] if own else [None] * 3
         yield (
             *(row.benchmark, metric.name, metric.unit, metric.better, row.arm),
             *(asked.over, asked.kind, row.size, export.spread_cells(row.value)[0]),
             *export.comparison_cells(row.efficiency),
             *export.comparison_cells(row.step)[:3],
             *export.comparison_cells(ratio)[:3],
-            *said,
+            *verdict,
         )
 
 
@@ -376,7 +376,7 @@ def _to_json(judgement: Judgement, row: Efficiency) -> dict[str, Any]:
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    """Return the efficiencies: in each arm of the same benchmarks and sizes."""
+    """Return the stored efficiencies; raises ValueError if arms have other sizes or benchmarks."""
     study, found = judgement.study, tuple(map(_from_json, table["scaling"]))
     sizes = [[(r.benchmark, r.size) for r in found if r.arm == arm.name] for arm in study.arms]
     whole = len(found) == len(study.arms) * len(sizes[0])

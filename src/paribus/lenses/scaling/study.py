@@ -1,4 +1,7 @@
-"""Studies that scale: each benchmark at several sizes, which are numbers of hosts or of ranks."""
+"""The table [scaling] of a study file: each benchmark at several numbers of hosts, or of ranks.
+
+`hosts = [2, 4]` makes of the benchmark "cg" the selections "cg on 2 hosts" and "cg on 4 hosts".
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,14 @@ from paribus.designs import design_of
 
 TABLE = ("hosts", "ranks", "kind", "bound")
 OWN = "scaling"
-"""The key of a benchmark that has other sizes than the study, such as square numbers."""
+"""The key of a benchmark with other sizes than those of the study, such as square numbers."""
 
 MOST = 1_000_000
+"""The largest size."""
 
 
 def sizes_of(top: Place, folder: Path) -> Asked:
-    """Return what the table [scaling] says, and how it makes a benchmark several."""
+    """Return how the study scales, and the function that makes a benchmark several selections."""
     place = top.within("scaling", top.table["scaling"])
     place.only(TABLE)
     over = [key for key in ("hosts", "ranks") if key in place.table]
@@ -50,7 +54,7 @@ def sizes_of(top: Place, folder: Path) -> Asked:
 
 
 def ascending(value: Any) -> tuple[int, ...]:
-    """Return sizes: two or more whole numbers, each larger than the one before."""
+    """Return `value` as sizes: two or more whole numbers, each larger than the one before."""
     sizes = tuple(map(fields.whole(1, MOST), fields.items(value)))
     if len(sizes) < 2:
         raise ValueError("name two sizes or more: one alone is compared with nothing")
@@ -62,10 +66,10 @@ def ascending(value: Any) -> tuple[int, ...]:
 def at_sizes(
     over: str, of_study: tuple[int, ...], place: Place, read: Callable[[Place], Selection]
 ) -> Iterator[Selection]:
-    """Yield the benchmark at `place` once for each of its sizes.
+    """Yield the selection of the benchmark at `place` for each of its sizes, else `of_study`.
 
-    `read` reads one. A value that is a table of sizes is another at each of them. Raises StudyError
-    for a benchmark that cannot be started at one of the sizes.
+    `read` reads one. Of a value that is a table by size, such as { 2 = 100, 4 = 200 }, each takes
+    its own. Raises StudyError for a benchmark that cannot be started at one of the sizes.
     """
     if over == "ranks" and "ranks" in place.table:
         fix = "remove one of them"
@@ -109,7 +113,7 @@ def _at(place: Place, key: str, value: Any, size: int, sizes: Sequence[int]) -> 
 
 
 def _check_starts(place: Place, found: Selection) -> None:
-    """Refuse a program that is one process, or two, whatever the size."""
+    """Refuse a program that is not started with MPI: it has one or two processes at any size."""
     benchmark = benchmark_of(found)
     if not benchmark.command(Request(found.parameters, found.ranks)).mpi:
         fix = "leave it to a study that does not scale"
@@ -117,7 +121,7 @@ def _check_starts(place: Place, found: Selection) -> None:
 
 
 def check(top: Place, study: Study) -> None:
-    """Refuse what contradicts the sizes."""
+    """Refuse a plan, hosts or ranks per host that contradict the sizes."""
     settings = study.settings
     assert study.scaling is not None
     with top.noting():

@@ -1,4 +1,7 @@
-"""Where in an order of arms, such as releases, a figure steps: neighbours, and end to end."""
+"""Where in an order of arms, such as releases, a figure changes: from one to the next, and overall.
+
+Arms v1, v2, v3 give the steps v1 -> v2 and v2 -> v3 of each benchmark, and v1 -> v3 as the whole.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,10 @@ NUMBERS = ("no step", "one step", "two steps", "three steps")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From one arm of the order to another: the ratio of their values, with its interval.
+    """From one arm of the order to another: the ratio of their values, its interval and verdict.
 
-    None, and 0 to infinity, where it is not known: without a block of both, and where half of the
-    launches of one were cut off.
+    The ratio is None, in 0 to infinity, where it is not known: without a block of both, and where
+    half of the launches of one were cut off.
     """
 
     before: str
@@ -88,7 +91,7 @@ def _stairs(seen: Seen, label: str) -> Stairs:
 
 
 def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> Step:
-    """Return the step to an arm, over the blocks that its own verdict rests on."""
+    """Return the step from arm `before` to `arm`, of the blocks of that one's headline."""
     head = heads[arm]
     ratios = pooled_ratios(seen.evidence, head.benchmark, before, arm, head.metric)
     blocks = sorted(counted(seen.plan, seen.evidence, head))
@@ -97,8 +100,8 @@ def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> St
         return Step(before, arm, None, 0.0, math.inf, Word.WITHHELD)
     verdict = judge(found, better=head.metric.better, margin=head.margin, last=True)
     both = (heads[one].verdict for one in (before, arm) if one in heads)
-    held = any(one.word in HELD or not one.size_known for one in both)
-    word = Word.WITHHELD if held else verdict.word
+    unknown = any(one.word in HELD or not one.size_known for one in both)
+    word = Word.WITHHELD if unknown else verdict.word
     if not 0 < found.ratio < math.inf:
         return Step(before, arm, None, 0.0, math.inf, word)
     return Step(before, arm, found.ratio, found.low, found.high, word)
@@ -108,7 +111,7 @@ def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> St
 
 
 def said(of: Stairs) -> str:
-    """Return the answer in one line: how many steps, where, and what lies between the ends.
+    """Return the answer in one line: how many steps, where, and the change from end to end.
 
     "one step: 2.22 -> 2.23, -18.0 % [-18.6, -17.3]; none elsewhere beyond 2 %; ..."
     """
@@ -131,7 +134,7 @@ def said(of: Stairs) -> str:
 
 
 def _share(one: Step) -> str:
-    """Return "-18.0 % [-18.6, -17.3]"."""
+    """Return the change by a step: "-18.0 % [-18.6, -17.3]"."""
     if one.ratio is None:
         return "none"
     low, high = (
@@ -146,7 +149,7 @@ def lead(judgement: Judgement, rows: Rows) -> str:
 
 
 def basis(judgement: Judgement) -> str:
-    """Return what the intervals promise."""
+    """Return the note on the confidence of the intervals."""
     sure = percent(judgement.study.settings.confidence)
     return (
         f"Intervals: {sure} confidence over all steps of a benchmark, its ends, and all looks."
@@ -194,7 +197,7 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
 
 
 def _picture(judgement: Judgement, of: Stairs) -> Html:
-    """Return how many times as slow as the first each arm is, in order, with the steps."""
+    """Return the picture of how many times as slow as the first arm each is, and of the steps."""
     heads = {h.arm: h for h in judgement.headlines if h.benchmark == of.benchmark}
     names = [arm.name for arm in judgement.study.arms]
     marks = [over_time.Mark(0.0, Comparison(1, 1.0, 0.0, math.inf, 0.0), "open", names[0])]
@@ -212,6 +215,7 @@ def _picture(judgement: Judgement, of: Stairs) -> Html:
 
 
 def _level(marks: Sequence[over_time.Mark], first: int, last: int) -> over_time.Level | None:
+    """Return the mean between two steps, of the arms at places `first` to `last`."""
     mine = [one for one in marks if first <= one.at <= last]
     if not mine:
         return None
@@ -223,7 +227,7 @@ KEPT = kept("series", Stairs, lambda judgement, one: said(one))
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    """Return the steps of a stored verdict, each of which lies in its interval."""
+    """Return the steps of a stored verdict; raises ValueError for a ratio outside its interval."""
     found: Rows = KEPT["from_json"](table, judgement) or ()
     known = {head.benchmark for head in judgement.headlines}
     for of in found:

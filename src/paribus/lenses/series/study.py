@@ -1,4 +1,4 @@
-"""The table [series] of a study file: what the arms are an order of."""
+"""The table [series] of a study file: the key, such as `mpi`, whose values are the arms' order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paribus.designs import design_of
 
 
 def series_of(top: Place, folder: Path) -> Asked:
-    """Return what the table [series] says."""
+    """Return the keys in which neighbouring arms may differ, as the table [series] names them."""
     place = top.within("series", top.table["series"])
     place.only(("over",))
     over: list[str] = place.need("over", _keys, 'over = "mpi", the key in which the arms differ')
@@ -26,7 +26,7 @@ def _keys(value: Any) -> list[str]:
 
 
 def check(top: Place, study: Study) -> None:
-    """Refuse neighbours that differ in nothing, or in what is not `over`."""
+    """Refuse neighbouring arms that differ in nothing, or in other keys than those of `over`."""
     if design_of(study).ranks:
         fix = "remove plan.design, or the table [series]"
         top.refuse("plan.design", None, "is not that of a series", fix)
