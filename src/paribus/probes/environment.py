@@ -13,7 +13,7 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
 from paribus.probes.variables import of_session, prefixes, reported
 
-# Variables that a launcher or scheduler sets anew for each launch: they do not tell arms apart.
+# Variables that a launcher or scheduler sets anew for each launch: they do not distinguish arms.
 _OF_A_LAUNCH = re.compile(
     r"OMPI_(?!MCA_|ALLOW_)"
     r"|OMPI_MCA_(orte_|ess|pmix|initial_wdir|num_procs$|cpu_type$|PREFIXES$|shmem_RUNTIME_|"

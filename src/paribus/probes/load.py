@@ -115,7 +115,7 @@ def used_gpus(counted: Facts, launch: Facts) -> frozenset[str]:
     """Return the UUIDs of the GPUs that a launch used; all that `counted` has where one is unknown.
 
     Facts of our kernels state the PCI addresses of their GPUs. For other programs the words of
-    CUDA_VISIBLE_DEVICES count, where they are UUIDs or how UUIDs begin; numbers do not tell, for
+    CUDA_VISIBLE_DEVICES count, where they are UUIDs or how UUIDs begin; numbers do not count, for
     CUDA has an order of its own.
     """
     keys = [key[len(GPUS) :].rpartition(".") for key in counted if key.startswith(GPUS)]
@@ -185,7 +185,7 @@ def _under(readings: Readings, process: int, own: int) -> bool:
 def _consumers(lines: Sequence[str]) -> Any:
     """Return the commands that used processors while facts.sh read, as `shares` does.
 
-    Lines are "TICKS COMMAND" and "window TICKS"; "denied" or "cut" where facts.sh could not tell.
+    Lines are "TICKS COMMAND" and "window TICKS"; "denied" or "cut" if facts.sh could not read.
     """
     used: dict[str, float] = {}
     window: Any = Unknown.UNREADABLE

@@ -20,7 +20,7 @@ SECRET = (
 )
 """Words in a name, in either case, by which the value is taken for a secret.
 
-UUID is one of them: by the UUID of a job, as by a key, PSM and OPX tell jobs apart.
+UUID is one of them: by the UUID of a job, as by a key, PSM and OPX distinguish jobs.
 """
 
 _SECRET_VALUE = re.compile(
@@ -83,7 +83,7 @@ _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 def apart(secret: str) -> str:
     """Return a stand-in that differs from one secret to another: "hidden-kbfd".
 
-    It is made of 16 bits of the secret's hash, which tell two of them apart and do not show what
+    It is made of 16 bits of the secret's hash, which distinguish two of them and do not show what
     they are. It has no digits: numbers in a log count launches.
     """
     digest = sha256(secret.encode(errors="replace")).hexdigest()[:4]
