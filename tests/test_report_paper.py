@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import doctest
 import io
 import json
 import os
@@ -12,7 +11,6 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -66,13 +64,6 @@ def test_the_foot_of_a_table_names_no_process() -> None:
     assert "2 of 16 launches are outside the noise gate, and count as well." in text
     assert "make -j" not in text
     assert "logs/0019" not in text
-
-
-@pytest.mark.parametrize("module", [latex, markdown, paper])
-def test_examples(module: ModuleType) -> None:
-    done = doctest.testmod(module)
-    assert done.attempted
-    assert not done.failed
 
 
 # --- what others wrote is shown, never obeyed -------------------------------------------------

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 import io
 import math
 import os
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -24,7 +22,7 @@ from paribus.core import (
     Word,
     format_ratio,
 )
-from paribus.report import advice, axes, html, sentences, unequal, wording
+from paribus.report import advice, html, sentences, unequal, wording
 from paribus.report.export import to_json
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
@@ -404,13 +402,6 @@ def test_too_few_blocks_of_a_monitored_study_are_shown_the_fewest_of_a_bet(level
     fewest = next(n for n in range(1, 40) if confidence_sequence([0.1] * n, level).low > 0)
     (step,) = advice.next_steps(undecided(judgements.monitor(), 5, level))
     assert f"takes at least {fewest} blocks" in step
-
-
-@pytest.mark.parametrize("module", [wording, axes])
-def test_examples(module: ModuleType) -> None:
-    found = doctest.testmod(module)
-    assert found.attempted > 0
-    assert found.failed == 0
 
 
 def test_long_texts_are_cut_and_say_so() -> None:

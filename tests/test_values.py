@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import doctest
 import math
 import os
 import re
@@ -271,10 +270,6 @@ def test_every_column_is_documented() -> None:
 
 
 # --- a table in memory
-
-
-def test_the_example_of_compare_is_so() -> None:
-    assert doctest.testmod(paribus).failed == 0
 
 
 @pytest.mark.parametrize("name", sorted(EVERY))

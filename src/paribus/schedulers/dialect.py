@@ -181,7 +181,7 @@ def key_of(dialect: Dialect, said: str) -> str:
 
 
 def without_log(said: str) -> str:
-    """Return what a command says to people, without what kubectl logs of its own code.
+    r"""Return what a command says to people, without what kubectl logs of its own code.
 
     >>> without_log("E1125 04:07:49.488228 30808 memcache.go:265] ...\nThe connection ...\n")
     'The connection ...\n'
