@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import doctest
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src"
-
-MODULES = sorted(
-    ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-    for path in SOURCE.glob("paribus/**/*.py")
-    if "\n    >>> " in path.read_text() or "\n>>> " in path.read_text()
-)
+SOURCES = Path(__file__).parent.parent / "src"
+INPUTS = SOURCES / "paribus/benchmarks/inputs"  # programs of arms, which nothing here imports
+MODULES = [
+    ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(SOURCES.rglob("*.py"))
+    if re.search(r"^ *>>> ", path.read_text(), re.MULTILINE) and INPUTS not in path.parents
+]
 
 
 def test_there_are_examples() -> None:
@@ -24,5 +25,5 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
     found = doctest.testmod(import_module(name))
-    assert found.attempted > 0
-    assert found.failed == 0
+    assert found.attempted
+    assert not found.failed

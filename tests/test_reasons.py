@@ -256,7 +256,7 @@ ALLOWED = {
     ("paper/article.py", "text.replace(name, f'{name}~\\\\cite{{{key}}}', 1)"),
     ("paper/latex.py", "HEADER.replace(' and', ', \\\\usepackage{graphicx} and')"),
     ("report/figures.py", "'subtitle' not in title"),
-    ("report/figures.py", "_vega(_sized(mine, '', each)).replace('clip', f'part{number}-clip')"),
+    ("report/figures.py", "_vega(_sized(part, '', each)).replace('clip', f'part{number}-clip')"),
     ("report/figures.py", "name.startswith(f'{start}-')"),
     ("report/unequal.py", "key.partition('.')"),
     ("report/unequal.py", "order.index(d.kind)"),

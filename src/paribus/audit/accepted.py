@@ -1,4 +1,4 @@
-"""Differences that the user accepts, each with a reason, beside the plan of a study."""
+"""accepted.json: differences that the user accepts, each with a reason, beside plan.json."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NAME = "accepted.json"
 
 
 def parse_accepted(options: Sequence[str]) -> dict[str, str]:
-    """Return keys and reasons of options `KEY=reason`.
+    """Return reasons by key from options `KEY=reason`.
 
-    Raises UserError for one without a reason, and for a pattern: what is accepted is one fact that
-    was looked at, not whatever else may come to match.
+    Raises UserError for one without a reason, and for a pattern: only a fact that was looked at can
+    be accepted, not others that may match later.
     """
     found = {}
     for option in options:
@@ -43,10 +43,10 @@ def parse_accepted(options: Sequence[str]) -> dict[str, str]:
 def in_vain(
     accepted: Iterable[str], differing: Collection[str], equal: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return the accepted keys of no difference.
+    """Return the accepted keys that are not among the `differing`.
 
-    Of each its `key`, whether it is `equal` in all arms, and the `close` key of a difference, ""
-    for none.
+    Each has its `key`, whether it is `equal` in all arms, and the most similar key of a difference
+    as `close`, "" if there is none.
     """
     return [
         {
@@ -60,22 +60,22 @@ def in_vain(
 
 
 def read_accepted(directory: Path) -> dict[str, str]:
-    """Return what was accepted in a study directory; raises StoreError if that cannot be read."""
+    """Return the reasons of a study directory by key; raises StoreError if they cannot be read."""
     path = directory / NAME
     try:
         table = read_json(path, MOST_TEXT, "a file of reasons")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
+        cause = getattr(error, "strerror", None) or error
+        raise StoreError(f"cannot be read: {cause}", place=str(path), fix="restore it") from error
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
         raise StoreError("is not a table of reasons", place=str(path), fix="restore or remove it")
     return table
 
 
 def add_accepted(directory: Path, more: Mapping[str, str]) -> dict[str, str]:
-    """Return all that is accepted in a study directory after adding `more` to it, durably."""
+    """Add `more` reasons to those of a study directory, durably, and return all."""
     accepted = {**read_accepted(directory), **more}
     if more:
         draft = directory / f"{NAME}.draft"

@@ -1,8 +1,8 @@
-"""What was not held equal: the facts of an arm against those of the reference, classed and ranked.
+"""The audit: the facts of an arm against those of the reference, classed and ranked.
 
-Facts come from inside the launches, of every node. classes.toml says of each which difference
-matters and to what, factors.toml which ones the factor makes. What remains is unexplained, and
-withholds the verdict unless the user accepts it with a reason.
+Facts of every node, read from inside launches, go in; Differences come out. classes.toml says which
+difference matters to which benchmarks, factors.toml which ones the factor makes. What remains is
+unexplained, and withholds the verdict unless the user accepts it with a reason.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from paribus.store import Gathered
 def of_nodes(gathered: Sequence[Gathered]) -> dict[str, dict[str, Facts]]:
     """Return the last facts of each node, by arm and node.
 
-    A node that gave none, whose name is then not known either, stands for itself only in an arm of
-    which some node never answered.
+    A node that gave none has no name. It is included only if some node of its arm never answered:
+    otherwise it is one that did so another time.
     """
     found: dict[str, dict[str, Facts]] = {}
     for one in gathered:
@@ -47,16 +47,16 @@ def changes(
     layers: Sequence[str],
     accepted: Mapping[str, str],
 ) -> tuple[Difference, ...]:
-    """Return what should have stayed on the nodes of an arm and did not, each against the first.
+    """Return facts of nodes that should not have changed since they were first gathered, and did.
 
-    Of several changes of one fact the first is reported; one that was undone is reported as well,
-    for launches may have met it. Nodes with the same changes stand together.
+    Of several changes of one fact the first is reported, even if it was undone, as launches may
+    have met it. Nodes with the same change are reported together.
     """
     first: dict[tuple[str, str], Facts] = {}
     found: dict[tuple[str, str, str], Difference] = {}
     for one in gathered:
         before = first.setdefault((one.arm, one.node), one.facts)
-        # Thousands of answers, of a study that watches for weeks, are mostly alike.
+        # Only changed facts are compared: in a monitored study, thousands of answers are alike.
         other = {ERROR} | {
             key
             for key in before.keys() | one.facts.keys()
@@ -75,38 +75,38 @@ def changes(
 
 
 Shares = Mapping[str, Fraction]
-"""The values of one fact, as JSON, to the share of the nodes that have it."""
+"""The share of the nodes that have each value (as JSON) of one fact."""
 
 MOST_SHOWN = 160
-"""Characters of a value that are shown."""
+"""The most characters of a value that are shown."""
 
 MOST_NAMES = 4
-"""Names of hosts that are listed one by one."""
+"""The most names of hosts that are listed one by one."""
 
 LONG = 40
-"""Characters from which a list is shown by what the other side does not have."""
+"""Of lists with more characters, only the parts that the other side lacks are shown."""
 
 
-def shown(ours: Shares, theirs: Shares, *, names: bool = False) -> tuple[str, str]:
-    """Return the values of both sides as text; of long lists only what they do not share.
+def shown(reference: Shares, arm: Shares, *, names: bool = False) -> tuple[str, str]:
+    """Return the values of both sides as text; of long lists only the parts that differ.
 
-    Long lists of `names` of hosts are nodesets.
+    Long lists of host `names` are shown as nodesets.
     """
-    if names and len(ours) == len(theirs) == 1:
-        lists = [json.loads(next(iter(side))) for side in (ours, theirs)]
+    if names and len(reference) == len(arm) == 1:
+        lists = [json.loads(next(iter(side))) for side in (reference, arm)]
         if all(isinstance(one, list) and len(one) > MOST_NAMES for one in lists):
             one, other = (_folded(list(map(str, each))) for each in lists)
             return one, other
-    if len(ours) == len(theirs) == 1:
-        words, others = (Counter(_words(json.loads(next(iter(side))))) for side in (ours, theirs))
+    if len(reference) == len(arm) == 1:
+        words, others = (Counter(_words(json.loads(next(iter(side))))) for side in (reference, arm))
         only, more = (list(each.elements()) for each in (words - others, others - words))
         if min(words.total(), others.total()) > 2 and (only or more):
             return _text(only, "only: "), _text(more, "only: ")
-    return _side(ours), _side(theirs)
+    return _side(reference), _side(arm)
 
 
 def names_moved(first: str, last: str) -> tuple[str, str]:
-    """Return which names of a list went until a later one, and which came, all of them."""
+    """Return, for two lists as JSON, the names that are gone from the first, and the new ones."""
     before, after = (list(map(str, json.loads(text))) for text in (first, last))
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
@@ -114,13 +114,14 @@ def names_moved(first: str, last: str) -> tuple[str, str]:
 
 
 def _folded(names: list[str]) -> str:
-    """Return names of hosts, one a rank, as a nodeset."""
+    """Return the hosts of ranks as a nodeset, with the number of ranks if hosts have several."""
     several = f" ({count(len(names), 'rank')})" if len(set(names)) < len(names) else ""
     return f"{_text(fold(names))}{several}"
 
 
 def _words(value: Any) -> list[str]:
-    """Return the parts of a long list, table or search path, such as the flags of a processor."""
+    """Return the parts of a long list, table or search path, such as flags of a processor; else
+    none."""
     if isinstance(value, dict):
         words = [f"{name} {inner}" for name, inner in value.items()]
     elif isinstance(value, list):
@@ -131,6 +132,7 @@ def _words(value: Any) -> list[str]:
 
 
 def _side(shares: Shares) -> str:
+    """Return the values of one side as text, each with the share of nodes that have it."""
     parts = []
     for text, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0])):
         some = "" if share == 1 else f" (on {share.numerator} of {share.denominator} nodes)"
@@ -158,7 +160,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of difference, in the order in which they are listed."""
 
 OF_RANKS = ("rank.", "limits.", "lib.", "program.", "mpi.", "kernel.")
-"""Facts that a launch's own ranks know better than whoever else looks at their node."""
+"""Facts for which what ranks report counts before what was gathered on their nodes."""
 
 SILENT = "nothing is known of this node, so nothing in this arm can be called equal"
 
@@ -173,23 +175,20 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What differences are classed by: the study, the arm, the layers that are measured.
-
-    `accepted` maps keys to the reason why the user accepts that they differ.
-    """
+    """What differences are classed by."""
 
     study: Study
     arm: str
-    layers: Collection[str] = ()
-    accepted: Mapping[str, str] = field(default_factory=dict)
+    layers: Collection[str] = ()  # of the benchmarks that are measured
+    accepted: Mapping[str, str] = field(default_factory=dict)  # reasons of the user, by key
 
 
 def audit(reference: Nodes, arm: Nodes, question: Question) -> Audit:
-    """Return how the nodes of `arm` differ from those of `reference`, taken together.
+    """Return how the nodes of `arm`, as a whole, differ from those of `reference`.
 
-    Of each fact the shares of its values among the nodes are compared: neither the order nor the
-    number of nodes matters. A fact that is absent from one side only differs; one that could not
-    be read, or that no node has, is unknown: neither equal nor different.
+    For each fact the shares of its values among the nodes are compared, so neither the order nor
+    the number of nodes matters. A fact that is absent from one side only differs. One that could
+    not be read, or that no node has, is unknown: neither equal nor different.
     """
     found = _compared(reference, arm, _keys(reference) | _keys(arm))
     return _answer([(found, question)], question)
@@ -202,12 +201,11 @@ def audit_study(
     launches: Mapping[str, Mapping[str, Sequence[Facts]]],
     accepted: Mapping[str, str],
 ) -> Audit:
-    """Return what differs in a study, over all arms, and which facts are equal in all of them.
+    """Return the differences in a study, over all arms, and the facts that are equal in all.
 
-    `layers` are those of its benchmarks by label, `nodes` what was gathered by arm, `launches`
-    what launches reported, by benchmark and arm. What ranks report of themselves counts before what
-    was gathered beside them; of anything else launches report what Paribus saw from outside the
-    arm.
+    `layers` are those of its benchmarks by label, `nodes` facts of nodes by arm and node,
+    `launches` facts of launches by benchmark and arm. What ranks report of themselves (OF_RANKS)
+    counts before what was gathered on their nodes; for other facts, what was gathered counts.
     """
     reference, *others = [arm.name for arm in study.arms]
     every = tuple(layers.values())
@@ -215,8 +213,8 @@ def audit_study(
     found: list[Difference] = []
     equal: set[str] = set()
     for arm in others:
-        ours, theirs = nodes.get(reference, {}), nodes.get(arm, {})
-        ours, theirs = with_own(ours, theirs), with_own(theirs, ours)
+        of_reference, of_arm = nodes.get(reference, {}), nodes.get(arm, {})
+        of_reference, of_arm = with_own(of_reference, of_arm), with_own(of_arm, of_reference)
         reported = {
             label: [typical(by_arm.get(side, ())) for side in (reference, arm)]
             for label, by_arm in launches.items()
@@ -224,20 +222,22 @@ def audit_study(
         of_ranks = {
             key for sides in reported.values() for key in _shared(sides) if key.startswith(OF_RANKS)
         }
-        gathered = (_keys(ours) | _keys(theirs) if ours and theirs else set()) - of_ranks
-        # Of a variable that it sets the study knows more than nodes whose values are not shown.
+        both = of_reference and of_arm
+        gathered = (_keys(of_reference) | _keys(of_arm) if both else set()) - of_ranks
+        # Nodes hide values of variables that may be secret; of those that it sets, the study knows
+        # whether they differ.
         known = {key for sides in reported.values() for key in _shared(sides) if key in set_here}
-        gathered -= {key for key in known if any(map(unread, _values(ours, theirs, key)))}
+        gathered -= {key for key in known if any(map(unread, _values(of_reference, of_arm, key)))}
         whole = Question(study, arm, every, accepted)
-        parts = [(_compared(ours, theirs, gathered), whole)]
+        parts = [(_compared(of_reference, of_arm, gathered), whole)]
         for label, (one, other) in reported.items():
             if one and other:
                 asked = Question(study, arm, (layers.get(label, ""),), accepted)
                 keys = (one.keys() | other.keys()) - gathered
                 parts.append((_compared({"": one}, {"": other}, keys), asked))
-        said = _answer(parts, whole)
-        found += said.differences
-        equal |= said.equal
+        answer = _answer(parts, whole)
+        found += answer.differences
+        equal |= answer.equal
     for arm in (reference, *others):
         found += between_nodes(nodes.get(arm, {}), Question(study, arm, every))
         found += [
@@ -250,9 +250,9 @@ def audit_study(
 
 
 def _left_open(study: Study, known: Collection[str]) -> list[Difference]:
-    """Return the settings by which software may choose otherwise at each level of the factor.
+    """Return the settings by which software may choose differently at each level of the factor.
 
-    Nothing differs in them: neither an arm nor a node makes them.
+    Neither an arm nor a node sets them, so they are noted, though they do not differ.
     """
     factor = factors().get(study.factor)
     open_to = factor.left_open if factor else {}
@@ -267,7 +267,7 @@ def _left_open(study: Study, known: Collection[str]) -> list[Difference]:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The facts of two sides: those that differ, those that are unknown, those that are equal."""
+    """The facts of two sides: those that differ, those that are unknown, and the equal ones."""
 
     differing: Mapping[str, tuple[Shares, Shares]]
     unknown: Mapping[str, tuple[Shares, Shares]]
@@ -279,25 +279,27 @@ def _compared(reference: Nodes, arm: Nodes, keys: Collection[str]) -> _Compared:
     unknown: dict[str, tuple[Shares, Shares]] = {}
     equal = set()
     for key in sorted(keys):
-        ours, theirs = _shares(reference, key), _shares(arm, key)
-        values = ours.keys() | theirs.keys()
-        out_of_sight = ABSENT in values and classify(key).hidden
-        if any(map(unread, values)) or values == {ABSENT} or out_of_sight:
-            unknown[key] = ours, theirs
-        elif ours == theirs:
+        sides = _shares(reference, key), _shares(arm, key)
+        values = sides[0].keys() | sides[1].keys()
+        hidden = ABSENT in values and classify(key).hidden
+        if any(map(unread, values)) or values == {ABSENT} or hidden:
+            unknown[key] = sides
+        elif sides[0] == sides[1]:
             equal.add(key)
         else:
-            differing[key] = ours, theirs
+            differing[key] = sides
     return _Compared(differing, unknown, frozenset(equal))
 
 
 def _answer(parts: Sequence[tuple[_Compared, Question]], question: Question) -> Audit:
     """Return the differences of one arm from what was compared, each once.
 
-    Several benchmarks report the same of an arm; the one that it is likeliest to move stands.
+    If several benchmarks report the same difference, it has the rank of the one that it is
+    likeliest to move.
     """
+    # Differences that are explained, from which others may follow.
     leaders = {key for part, _ in parts for key in part.differing if _explained(key, question)}
-    # What follows from a fact that itself follows from the factor is explained as well.
+    # Those that follow from a leader are leaders as well.
     while more := {
         key
         for part, _ in parts
@@ -319,7 +321,7 @@ def _answer(parts: Sequence[tuple[_Compared, Question]], question: Question) -> 
 
 
 def _leader(key: str, leaders: Collection[str], question: Question) -> str:
-    """Return which of `leaders` the fact `key` follows from, "" if none.
+    """Return the one of `leaders` from which the fact `key` follows, "" if from none.
 
     A variable that the study itself sets in one arm follows from nothing.
     """
@@ -336,10 +338,9 @@ def _shared(sides: Sequence[Facts]) -> set[str]:
 
 
 def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
-    """Return in what nodes of one arm differ from most of its nodes: those with one value at once.
+    """Return facts in which nodes of one arm differ from most of its nodes, once for each value.
 
-    Only noted: where both arms have such nodes in the same share they meet the same, and where not
-    `audit` reports it as a difference between the arms.
+    They are only noted: if their share differs between the arms, `audit` reports that.
     """
     found = []
     for key in sorted(_keys(nodes)):
@@ -372,9 +373,9 @@ def _silent(nodes: Nodes) -> dict[str, list[str]]:
 
 
 def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, ...]:
-    """Return what should have stayed and did not, on the nodes of one arm from one time to another.
+    """Return the facts of nodes of one arm that should not have changed between two times.
 
-    A node that is missing from either is skipped: that is for the launch to notice.
+    A node that is missing at one of them is skipped, as launches would fail on it.
     """
     found = []
     for node in sorted(before.keys() & after.keys()):
@@ -384,7 +385,7 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
             if not held(row) or first == last or unread(first) or unread(last):
                 continue
             if key in (UNLISTED, HASHED) and ABSENT in (first, last):
-                continue  # resumed with a version that gathers the other of the two
+                continue  # the study was resumed with a version that gathers only the other one
             reported = (
                 names_moved(first, last)
                 if key == UNLISTED
@@ -399,7 +400,7 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
 
 
 def ranked(differences: Iterable[Difference]) -> tuple[Difference, ...]:
-    """Return `differences` by kind, then those that are likeliest to move the figures first."""
+    """Return `differences` sorted by kind, then the likeliest to move the figures first."""
     return tuple(sorted(differences, key=lambda d: (*_place(d), d.key, d.arm, d.node)))
 
 
@@ -423,22 +424,23 @@ def _explained(key: str, question: Question) -> bool:
 
 
 def _classed(
-    key: str, ours: Shares, theirs: Shares, leaders: Collection[str], question: Question
+    key: str, reference: Shares, arm: Shares, leaders: Collection[str], question: Question
 ) -> Difference | None:
-    """Return a difference with its kind, None for one that is not worth telling."""
+    """Return a difference with its kind, None for one that is not worth reporting."""
     row, study = classify(key), question.study
     if row.kind in ("volatile", "identity"):
-        worth = _notable(row, ours, theirs) if row.kind == "volatile" else _rank(row, question) > 0
-        return _difference(key, ours, theirs, "noted", question) if worth else None
+        volatile = row.kind == "volatile"
+        worth = _notable(row, reference, arm) if volatile else _rank(row, question) > 0
+        return _difference(key, reference, arm, "noted", question) if worth else None
     if matches(key, explained_by(study)):
         named = matches(key, study.explains)
         why = "named under `explains`" if named else _of_factor(key, study)
-        return _difference(key, ours, theirs, "factor", question, why)
+        return _difference(key, reference, arm, "factor", question, why)
     if leader := _leader(key, leaders, question):
-        return _difference(key, ours, theirs, "explained", question, f"follows from {leader}")
+        return _difference(key, reference, arm, "explained", question, f"follows from {leader}")
     if key in question.accepted:
-        return _difference(key, ours, theirs, "accepted", question, question.accepted[key])
-    return _difference(key, ours, theirs, "unexplained", question)
+        return _difference(key, reference, arm, "accepted", question, question.accepted[key])
+    return _difference(key, reference, arm, "unexplained", question)
 
 
 def _of_factor(key: str, study: Study) -> str:
@@ -450,10 +452,10 @@ def _of_factor(key: str, study: Study) -> str:
 
 
 def _difference(
-    key: str, ours: Shares, theirs: Shares, kind: Kind, question: Question, why: str = ""
+    key: str, reference: Shares, arm: Shares, kind: Kind, question: Question, why: str = ""
 ) -> Difference:
     row = classify(key)
-    values = shown(ours, theirs, names=key == "rank.hosts")
+    values = shown(reference, arm, names=key == "rank.hosts")
     return Difference(key, question.arm, *values, kind, why or row.reason, _rank(row, question))
 
 
@@ -461,10 +463,11 @@ def _rank(row: Row, question: Question) -> int:
     return row.likely(question.layers)
 
 
-def _notable(row: Row, ours: Shares, theirs: Shares) -> bool:
+def _notable(row: Row, reference: Shares, arm: Shares) -> bool:
+    """Return whether the means of a volatile fact are further apart than its row allows."""
     if row.notable is None:
         return False
-    sides = [[number_of(json.loads(text)) for text in side] for side in (ours, theirs)]
+    sides = [[number_of(json.loads(text)) for text in side] for side in (reference, arm)]
     numbers = [[number for number in side if number is not None] for side in sides]
     if not all(numbers):
         return False

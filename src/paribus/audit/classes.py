@@ -1,8 +1,9 @@
-"""Which facts must be equal, and which are expected to differ: the tables beside this file.
+"""The class of each fact: whether it must be equal in all arms, or is expected to differ.
 
-classes.toml gives each fact of a platform a class, a reason and what it is likely to move; facts
-that a tool's output gives are classed by its Reader. factors.toml names the facts that each
-shipped factor changes. A fact that no row matches must be equal: a new one is never ignored.
+classes.toml gives each fact of a platform a class, a reason, and the layers of benchmarks that it
+is likely to move; facts in a tool's output are classed by its Reader. factors.toml names the facts
+that each shipped factor changes. A fact that no row matches must be equal, so that a new one is
+never ignored.
 """
 
 from __future__ import annotations
@@ -18,31 +19,31 @@ from paribus.core import Facts, Row, matches
 from paribus.readers.known import facts_of
 
 BELOW = "hypervisor."
-"""Begins the keys of what was read on the hypervisor of a guest."""
+"""The beginning of the keys of facts that were read on the hypervisor of a guest."""
 
 READ = ("cpu.", "memory.", "numa.", "machine.", "os.", "load.", "layers.machine")
-"""Facts that a machine has whoever asks; others are those of the login, or of the guest's links."""
+"""Facts of a hypervisor that concern its guests; others depend on the login that reads them."""
 
 
 def is_below(key: str) -> bool:
-    """Return whether a fact is one of the machine below a guest."""
+    """Return whether `key` is a fact of the hypervisor of a guest."""
     return key.startswith(BELOW)
 
 
 def named_after(key: str) -> str:
-    """Return the fact of any machine that `key` is, of the one below a guest too."""
+    """Return the key of a fact without the prefix for a hypervisor."""
     return key.removeprefix(BELOW)
 
 
 def of_hypervisor(facts: Facts) -> dict[str, object]:
-    """Return what the facts of a hypervisor add to those of its guests."""
+    """Return the facts that those of a hypervisor add to its guests: "hypervisor.cpu.model"."""
     return {f"{BELOW}{key}": value for key, value in facts.items() if matches(key, READ)}
 
 
 def with_own(nodes: Mapping[str, Facts], others: Mapping[str, Facts]) -> Mapping[str, Facts]:
-    """Return `nodes`, to be compared with `others`: a node that is no guest is its own hypervisor.
+    """Return `nodes`, if `others` are guests and these are not, as their own hypervisors.
 
-    So the machines below the guests are compared with those that the physical arm has.
+    So the hypervisors of the guests of one arm are compared with the nodes of a physical arm.
     """
     if _named(nodes) or not _named(others):
         return nodes
@@ -55,14 +56,13 @@ def _named(nodes: Mapping[str, Facts]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What a shipped factor changes: patterns of keys, and why.
-
-    `left_open`: facts by which software chooses for itself at each level where no arm sets them.
-    """
+    """A shipped factor of factors.toml."""
 
     name: str
-    explains: tuple[str, ...]
+    explains: tuple[str, ...]  # patterns of keys of the facts that it changes
     reason: str
+    # Facts, with reasons, by which software may choose differently at each level if no arm sets
+    # them.
     left_open: Mapping[str, str]
 
 
@@ -102,14 +102,14 @@ def factors() -> Mapping[str, Factor]:
 
 @cache
 def classify(key: str) -> Row:
-    """Return the row that decides about the fact `key`; UNCLASSED where no row matches.
+    """Return the row that decides about the fact `key`; UNCLASSED if no row matches.
 
-    A row that names the whole key goes before those of the tool whose name the key begins with, and
-    these before the other rows of classes.toml.
+    A row that has the whole key comes before rows of the tool whose name the key begins with, and
+    these before the patterns of classes.toml.
     """
-    key = named_after(key)  # what holds for a machine holds for the one below it
-    if own := next((row for row in rows() if key in row.keys), None):
-        return own
+    key = named_after(key)  # facts of a hypervisor have the rows of those of other machines
+    if exact := next((row for row in rows() if key in row.keys), None):
+        return exact
     every = (*facts_of(key), *rows())
     return next((row for row in every if matches(key, row.keys)), UNCLASSED)
 

@@ -1,4 +1,4 @@
-"""What the facts of the arms say before the first launch: whether the study is worth measuring."""
+"""Checks by the audit before the first launch: whether a study can have a verdict at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = "nothing"
 """The factor of a study whose arms are meant to be identical."""
 
 MOST_NAMED = 6
-"""Differences that an error names; `paribus audit` lists all."""
+"""The most differences that an error names; `paribus audit` lists all."""
 
 _OF_FACTOR = ("factor", "explained")
 _BEYOND = ("accepted", "unexplained")
@@ -33,8 +33,8 @@ def unvaried(study: Study, answer: Audit) -> tuple[str, ...]:
 def _alike(study: Study, answer: Audit, kinds: tuple[str, ...]) -> tuple[str, ...]:
     """Return the arms that show no difference of these kinds from the reference.
 
-    An arm that is switched by other commands, or has other hosts, differs by that, whether facts
-    show it or not. So may one of which some node gave no facts.
+    An arm with other commands that switch it, or other hosts, is taken to differ even if no fact
+    shows it, and so is an arm with a node that gave no facts.
     """
     if study.factor == NOTHING:
         return ()
@@ -52,15 +52,15 @@ def _alike(study: Study, answer: Audit, kinds: tuple[str, ...]) -> tuple[str, ..
 
 
 def not_in_factor(study: Study, arms: tuple[str, ...]) -> str:
-    """Return the clause on arms that `unvaried` names."""
+    """Return the clause on `arms`, the result of `unvaried`."""
     names = " and ".join((study.arms[0].name, *arms))
     return f"the arms {names} do not differ in the factor ({study.factor})"
 
 
 def meant(study: Study) -> str:
-    """Return the question whether a known factor is meant by a name of the user's own, "" if none.
+    """Return "did you mean ...?" if the study's factor is a misspelt shipped one, else "".
 
-    Such a name explains nothing, so a slip of the pen makes all that the factor moves unexplained.
+    An unknown factor explains nothing, so all that the shipped one changes would be unexplained.
     """
     if study.factor in factors():
         return ""
@@ -69,9 +69,9 @@ def meant(study: Study) -> str:
 
 
 def _lowered(unexplained: Sequence[Difference]) -> str:
-    """Return how all arms get the lower limit of open files, "" if they have one limit.
+    """Return how to give all arms the lower limit of open files, "" if it does not differ.
 
-    Engines such as podman cannot keep a high one.
+    Container engines such as podman cannot keep a high one.
     """
     for one in unexplained:
         values = (one.reference_value, one.arm_value)
@@ -82,9 +82,9 @@ def _lowered(unexplained: Sequence[Difference]) -> str:
 
 
 def check_unchanged(study: Study, found: Sequence[Difference], *, anyway: bool) -> None:
-    """Raise UnequalError, unless `anyway`, for unexplained changes since the first facts.
+    """Raise UnequalError, unless `anyway`, if `found` has unexplained changes since the beginning.
 
-    Launches of before and after would be pooled, or measured for a verdict that is withheld.
+    Launches before and after would be pooled, or the verdict withheld.
     """
     changes: dict[str, list[str]] = {}
     for one in found:
@@ -107,10 +107,10 @@ def check_unchanged(study: Study, found: Sequence[Difference], *, anyway: bool) 
 
 
 def check(study: Study, answer: Audit, *, anyway: bool) -> None:
-    """Raise UnequalError where a study's verdicts could mean nothing, before it is measured.
+    """Raise UnequalError, before a study is measured, if its verdicts could mean nothing.
 
-    That is where an arm differs in nothing from the reference, or in what the factor does not
-    explain. With `anyway` the latter is measured all the same.
+    That is if an arm does not differ from the reference at all, or, unless `anyway`, in something
+    that the factor does not explain.
     """
     if same := indistinct(study, answer):
         names = " and ".join((study.arms[0].name, *same))
@@ -131,15 +131,15 @@ def check(study: Study, answer: Audit, *, anyway: bool) -> None:
         reported.append(
             f"\n    and {len(unexplained) - MOST_NAMED} more; `paribus audit` lists them"
         )
-    said = (
+    cause = (
         f"{count(len(unexplained), 'difference')} between the arms that the factor"
         f" ({study.factor}) does not explain"
     )
     if same := unvaried(study, answer):
-        said = f"{not_in_factor(study, same)}; {said}"
+        cause = f"{not_in_factor(study, same)}; {cause}"
     hint = f"{asked} Else " if (asked := meant(study)) else _lowered(unexplained)
     raise UnequalError(
-        f"{said}:{''.join(reported)}",
+        f"{cause}:{''.join(reported)}",
         place=study.path,
         fix=f"{hint}make them equal, name them under `explains` if the factor causes them, accept"
         ' one with --accept KEY="reason", or measure without a verdict with --anyway',

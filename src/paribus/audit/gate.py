@@ -1,4 +1,8 @@
-"""The noise gate: what the machine did to a launch, by rule and never by what it measured."""
+"""The noise gate: rules by which a launch was disturbed, never by what it measured.
+
+Facts of a launch and of the load around it go in; out come sentences such as "7 % of the time of a
+rank's cores was stolen". gate.toml has the limits, with their reasons.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,12 @@ from paribus.probes.load import load_between, of_gpus, used_gpus
 from paribus.probes.values import parts_of_cores, placed
 
 GATE = "gate.reasons"
-"""The fact of a launch that says why it is outside the noise gate."""
+"""The fact of a launch with the reasons why it is outside the noise gate."""
 
 
 @cache
 def limits() -> Mapping[str, float]:
-    """Return the limit of each rule in gate.toml, which gives the reasons."""
+    """Return the limit of each rule in gate.toml, by its name."""
     text = files("paribus.audit").joinpath("gate.toml").read_text(encoding="utf-8")
     return {name: float(rule["limit"]) for name, rule in tomllib.loads(text).items()}
 
@@ -26,17 +30,17 @@ def limits() -> Mapping[str, float]:
 def gate(
     before: Facts, after: Facts, launch: Facts, seconds: float, beside: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return why a launch must be rerun, in sentences; none for a launch inside the gate.
+    """Return sentences on why a launch is outside the gate, none if it is inside.
 
     `before` and `after` are the load facts (probes.machine.load_facts) around the launch, which
-    took `seconds` in all; `launch` is what its kernel reported. Missing facts break no rule.
-    Processes busy `beside` it are named for a launch outside the gate; they are no rule themselves.
+    took `seconds` in all; `launch` are the facts that it reported. Missing facts break no rule.
+    Processes busy `beside` it are named if it is outside; they are no rule themselves.
     """
     grown = load_between(before, after)
     found = [*_preempted(launch), *_stolen(launch), *_states(launch)]
     if seconds > 0:
-        own = used_gpus(after, launch)
-        seen = {key: value for key, value in of_gpus(before, after).items() if key[0] in own}
+        used = used_gpus(after, launch)
+        seen = {key: value for key, value in of_gpus(before, after).items() if key[0] in used}
         found += _gpus(seen, seconds)
         waited = grown.get("load.memory_pressure_us", 0.0) / (1e6 * seconds)
         if waited > limits()["memory_pressure"]:
@@ -49,32 +53,32 @@ def gate(
 
 
 def _crowded(grown: Mapping[str, float], launch: Facts, seconds: float) -> list[str]:
-    """Return that others kept a program waiting, of one that does not report on its ranks.
+    """Return a sentence if others kept a program waiting that does not report on its ranks.
 
-    Both must show: a program with more processes than cores waits for itself, and others on cores
-    that nobody wants are in nobody's way: where ranks are bound, only their cores count. Where the
-    use of others is not known, waiting decides.
+    Its processes must have waited, and others must have used cores: a program with more processes
+    than cores waits for itself, and others on idle cores do not disturb. If ranks are bound, only
+    their cores count. If the use of others is unknown, waiting decides.
     """
     waited = grown.get("load.cpu_pressure_us", 0.0) / (1e6 * seconds)
     if seconds < limits()["cpu_pressure_s"] or waited <= limits()["cpu_pressure"]:
         return []
     text = f"processes waited for a core {percent(round(min(waited, 1.0), 2))} of the time"
     bound = grown.get("load.bound_busy_s")
-    own, busy = _number(launch.get("launch.cpu_s")), grown.get("load.busy_s")
+    of_launch, busy = _number(launch.get("launch.cpu_s")), grown.get("load.busy_s")
     busy = busy if bound is None else bound
-    if own is None or busy is None:
+    if of_launch is None or busy is None:
         return [text]
-    others = (busy - own) / seconds
+    others = (busy - of_launch) / seconds
     if others <= limits()["others"]:
         return []
     return [f"{text}, and others used {others:.1f} cores" + " of its ranks" * (bound is not None)]
 
 
 def _preempted(launch: Facts) -> list[str]:
-    """Return ranks that lost their core against their will; being busy all the time is no offence.
+    """Return a sentence for each rank that was preempted too long.
 
-    Off its core is also a rank that sleeps in a system call, but nobody preempts that. Ranks that
-    share cores preempt each other by the plan: each may have its part of them only.
+    A rank that sleeps in a system call is off its core too, but not preempted. Ranks that share
+    cores by the plan preempt each other: each is expected to have only its part of them.
     """
     wall = _number(launch.get("wall_s"))
     cpu, switches = launch.get("rank.cpu_s"), launch.get("rank.involuntary")
@@ -98,7 +102,7 @@ def _preempted(launch: Facts) -> list[str]:
 
 
 def _stolen(launch: Facts) -> list[str]:
-    """Return that a hypervisor took time of the cores of the rank that lost most of them."""
+    """Return a sentence if a hypervisor took much time of a rank's cores, of the worst rank."""
     wall, stolen = _number(launch.get("wall_s")), _number(launch.get("steal_s"))
     if not wall or stolen is None or stolen < limits()["stolen_s"]:
         return []
@@ -109,7 +113,7 @@ def _stolen(launch: Facts) -> list[str]:
 
 
 def _states(launch: Facts) -> list[str]:
-    """Return the figures of the state probe that changed while the launch went on."""
+    """Return a sentence for each figure of the state probe that changed during the launch."""
     found = []
     for name, means in (
         ("core_to_core_ns", "a cache line from core to core took"),
@@ -130,11 +134,14 @@ _SLOWED = {
     "throttled_heat_hardware_ns": "heat, by hardware",
     "throttled_power_brake_ns": "the server's power brake",
 }
-"""What lowers a GPU's clock from outside. The power cap is due to what the launch computes."""
+"""External reasons for a lower clock of a GPU. The power cap is no such: the launch reaches it."""
 
 
 def _gpus(seen: Mapping[tuple[str, str], float], seconds: float) -> list[str]:
-    """Return which GPUs were slowed down or used by others, of `seconds`."""
+    """Return a sentence for each GPU that was slowed down, or used by others.
+
+    `seen` has counters by GPU and name, grown in `seconds`.
+    """
     found = []
     for (gpu, what), value in seen.items():
         if what == "others_percent" and value / 100 > limits()["gpu_others"]:

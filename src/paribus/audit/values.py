@@ -1,4 +1,4 @@
-"""The values of a fact: as text, as a number, and the usual one of several launches."""
+"""The values of facts: as text for comparison, as numbers, and the usual one of many launches."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from functools import lru_cache
 from typing import Any
 
 from paribus.audit.classes import classify
-from paribus.core import Facts, Row
+from paribus.core import Facts, Row, grouped
 from paribus.probes.archive import Unknown, fact, unknown
 
 ERROR = "facts.error"
-"""The fact of a node that gave no facts, or not all of them: why."""
+"""The fact of a node that gave no facts, or not all of them: the reason."""
 
 NODES = "facts.nodes"
-"""Beside it: how many nodes its arm has."""
+"""The fact beside it: the number of nodes of its arm."""
 
 ABSENT = json.dumps(fact(Unknown.ABSENT))
 HALF = json.dumps(fact(Unknown.UNREADABLE))
 
 
 def text_of(facts: Facts, key: str) -> str:
-    """Return a fact as JSON; one that is not there is absent, or lost with half an answer."""
+    """Return the value of a fact as JSON: ABSENT if it is missing, HALF if the answer was cut."""
     if key not in facts:
         return HALF if ERROR in facts else ABSENT
     value = facts[key]
@@ -38,7 +38,7 @@ def _quoted(text: str) -> str:
 
 
 def unread(text: str) -> bool:
-    """Return whether a fact's value is unknown for another reason than that it is not there."""
+    """Return whether a value (as of `text_of`) is unknown for another reason than being absent."""
     return text != ABSENT and text.startswith('{"unknown"') and unknown(json.loads(text))
 
 
@@ -54,25 +54,23 @@ def number_of(value: Any) -> float | None:
 
 
 def held(row: Row) -> bool:
+    """Return whether facts of this class should be equal, and stay as they are."""
     return row.kind in ("identical", "covaries")
 
 
 def typical(launches: Iterable[Facts]) -> dict[str, Any]:
-    """Return the usual value of each fact: the most frequent, of volatile numbers the median."""
-    values: dict[str, list[Any]] = {}
-    for facts in launches:
-        for key, value in facts.items():
-            values.setdefault(key, []).append(value)
+    """Return the usual value of each fact: the most frequent one, or the median if volatile."""
+    values = grouped(item for facts in launches for item in facts.items())
     return {key: _usual(key, several) for key, several in values.items()}
 
 
 def unsteady(launches: Sequence[Facts]) -> list[str]:
-    """Return the facts that should stay from launch to launch and have several known values."""
+    """Return the facts that should not change between launches, and have several known values."""
     seen: dict[str, set[str]] = {}
     last: dict[str, Any] = {}
     for facts in launches:
         for key, value in facts.items():
-            # Of thousands of launches most have the very object of the one before.
+            # Most of thousands of launches have the same object as the one before.
             if value is last.get(key, facts) or not held(classify(key)):
                 continue
             last[key] = value
@@ -85,7 +83,7 @@ def _usual(key: str, values: Sequence[Any]) -> Any:
     if classify(key).kind == "volatile":
         numbers = [number for number in map(number_of, values) if number is not None]
         if len(numbers) == len(values):
-            return float(f"{statistics.median(numbers):.12g}")  # the last digits are of the sum
+            return float(f"{statistics.median(numbers):.12g}")  # without rounding errors of means
     if set(map(type, values)) == {str}:
         return Counter(values).most_common(1)[0][0]
     distinct = {id(value): value for value in values}

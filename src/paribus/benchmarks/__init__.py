@@ -1,5 +1,7 @@
-"""The benchmarks that Paribus knows: an explicit list, so that a comparison never changes with
-what else is installed. One from outside is a Python file that the study names (files.py).
+"""The benchmarks that Paribus knows, by name; each is imported when it is first needed.
+
+The list is explicit, so that a comparison never depends on what else is installed. A benchmark of
+the user is a Python file that the study names (files.py).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _FILE_OF = {name: file for file, names in _FILES.items() for name in names}
 
 
 class _Benchmarks(Mapping[str, Benchmark]):
-    """The benchmarks by name, each imported when it is first asked for."""
+    """The benchmarks by name; a value is imported when it is first read."""
 
     def __getitem__(self, name: str) -> Benchmark:
         if name not in _FILE_OF:
@@ -55,20 +57,20 @@ class _Benchmarks(Mapping[str, Benchmark]):
 
 @cache
 def _imported(name: str) -> Benchmark:
-    """Return a benchmark: a file holds one BENCHMARK, or BENCHMARKS of a family."""
+    """Return a benchmark; its file has one BENCHMARK, or the BENCHMARKS of a family."""
     file = _FILE_OF[name]
     room = "tools" if file in TOOLS or file == "training" else "benchmarks"
-    held = vars(import_module(f"paribus.{room}.{file}"))
-    several: tuple[Benchmark, ...] = held.get("BENCHMARKS") or (held["BENCHMARK"],)
-    return next(one for one in several if one.name == name)
+    contents = vars(import_module(f"paribus.{room}.{file}"))
+    family: tuple[Benchmark, ...] = contents.get("BENCHMARKS") or (contents["BENCHMARK"],)
+    return next(one for one in family if one.name == name)
 
 
 SUITES = tuple(TOOLS)
-"""The suites of others' programs, such as "osu": each is installed in one place."""
+"""The suites of other people's programs, such as "osu", each installed in one directory."""
 
 
 def suite_of(name: str) -> str:
-    """Return the file that holds a benchmark: of programs of others the suite."""
+    """Return the name of the file that has a benchmark; of other people's programs, the suite."""
     return _FILE_OF[name]
 
 

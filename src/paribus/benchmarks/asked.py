@@ -1,7 +1,7 @@
-"""What an output must show to be of what was asked for: one check for all benchmarks.
+"""Checking that an output is of what was asked for: the same check for all benchmarks.
 
-A reader knows what is written, not what was asked for; `parse` checks the one against the other,
-for Paribus' own kernels and for the tools of others alike.
+A reader knows what an output says, not what was asked for. `parse` compares the Reading with the
+Request: benchmark, ranks, parameters, and exactly the cases that must be there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 
 Cases = Callable[[Request], Iterable[tuple[str, Case]]]
-"""Metric and case of all that must be there, exactly once."""
+"""Returns the pairs of metric and case that must be there exactly once."""
 
 Printed = Callable[[Reading], Iterable[tuple[str, Case]]]
-"""The same, where only the head of an output says which program of a family it is of."""
+"""The same, if only the head of an output says which program of a family it is of."""
 
 
 def parse(
@@ -35,13 +35,11 @@ def parse(
     passed: Callable[[Request], Collection[Case]] | None = None,
     echoed: Collection[str] = (),
 ) -> Parsed:
-    """Return what was read, if it is what was asked for; raises ParseError if not.
+    """Return what `reader` reads in `stdout`; raises ParseError unless it is what was asked for.
 
-    `version` is the fact that holds the version of the program. `printed`, where there is one, says
-    what must be there in place of `cases`. `optional` metrics may be missing,
-    but not at some cases only; `spare` cases too. Those that the program only `passed` on its way
-    to what was asked for must be there, and are no samples. Parameters that are set and `echoed`
-    must be in the output; others are compared where it names them.
+    `version` is the key of the fact with the version of the program. The other arguments are those
+    of tool.tool. Parameters that are set and `echoed` must be in the output; others are compared if
+    it names them.
     """
     reading = reader.read(stdout)
     if reading.benchmark != benchmark:
@@ -50,11 +48,11 @@ def parse(
         cause = f"{request.ranks} ranks were asked for, the output says {reading.ranks}"
         refuse(cause, alone=reading.ranks == 1)
     for key, asked in request.parameters.items():
-        said = reading.parameters.get(key)
-        if asked is None or (said is None and key not in echoed):
+        read = reading.parameters.get(key)
+        if asked is None or (read is None and key not in echoed):
             continue
-        if said is None or not _equal(asked, said):
-            refuse(f"{key} = {asked!r} was asked for, the output says {said!r}")
+        if read is None or not _equal(asked, read):
+            refuse(f"{key} = {asked!r} was asked for, the output says {read!r}")
     wanted = printed(reading) if printed else cases(request)
     _check_cases(reading.samples, list(wanted), optional, spare)
     facts: dict[str, Any] = {version: reading.version}
@@ -85,9 +83,10 @@ def _check_cases(
         refuse(f"{metric}{of_case(case)} is there but was not asked for")
 
 
-def _equal(asked: Any, said: Scalar) -> bool:
-    if isinstance(asked, float) and isinstance(said, int | float):
-        return math.isclose(asked, said, rel_tol=1e-6)
-    return bool(asked == said) or (
-        not isinstance(asked, bool) and str(asked).lower() == str(said).lower()
+def _equal(asked: Any, read: Scalar) -> bool:
+    """Return whether a parameter in the output is the one asked for, up to case and rounding."""
+    if isinstance(asked, float) and isinstance(read, int | float):
+        return math.isclose(asked, read, rel_tol=1e-6)
+    return bool(asked == read) or (
+        not isinstance(asked, bool) and str(asked).lower() == str(read).lower()
     )

@@ -32,22 +32,22 @@ from paribus.core import (
 NAME = "command"
 
 LONGEST = 1000
-"""Characters of a regular expression."""
+"""The most characters of a regular expression."""
 
 MOST_SEARCHED = 16 << 20
-"""Characters of an output to which a regular expression is applied."""
+"""The most characters of an output to which a regular expression is applied."""
 
 SEARCH_S = 5.0
-"""Seconds that this may take: an expression that backtracks would search for years."""
+"""The most seconds that this may take: an expression that backtracks would search for years."""
 
 SHOWN = 80
 """Characters of the end of an output that an error quotes."""
 
 MOST_MATCHES = 1000
-"""Matches that are counted: one is right, and an expression may match at every character."""
+"""The most matches that are counted: an expression may match at every character."""
 
 OF_ARM = "{argv}"
-"""Stands for the program where each arm names its own."""
+"""A placeholder for the program, if each arm names its own."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -56,7 +56,7 @@ FIGURE = "figure"
 
 
 def pattern(value: Any) -> str:
-    """Return a regular expression of exactly one group, the figure."""
+    """Return a regular expression with exactly one group, the figure; raises ValueError."""
     text = word(value)
     if len(text) > LONGEST:
         raise ValueError(f"use {LONGEST} characters at most")
@@ -81,8 +81,8 @@ def metrics(parameters: Mapping[str, Any]) -> tuple[Metric, ...]:
 def command(request: Request) -> Program:
     """Return the program; raises UserError for parameters that contradict each other.
 
-    A relative path is one of the working directory. Without ranks it is started by itself: it may
-    have threads, so it is not bound to a core.
+    A relative path is relative to the working directory. Without ranks the program is started by
+    itself, and not bound to a core, as it may have threads.
     """
     asked = request.parameters
     _check(asked)
@@ -109,7 +109,7 @@ def _check(asked: Mapping[str, Any]) -> None:
 
 
 def parse(text: str, request: Request) -> Parsed:
-    """Return the wall time of the launch, or the figure; raises ParseError with the text's end."""
+    """Return the wall time of the launch, or the figure; raises ParseError, quoting the end."""
     asked = request.parameters
     if (proof := asked["success"]) is not None and proof not in text:
         raise ParseError(f"success = {_cut(proof)} is not in the output; {_end(text)}")
@@ -119,7 +119,7 @@ def parse(text: str, request: Request) -> Parsed:
 
 
 def reads(parameters: Mapping[str, Any]) -> bool:
-    """Return whether `parse` looks at what the program prints, or at its time alone."""
+    """Return whether `parse` needs what the program prints, and not its wall time alone."""
     return parameters.get("regex") is not None or parameters.get("success") is not None
 
 
@@ -159,9 +159,9 @@ def _figure(request: Request, text: str) -> float:
 
 @contextmanager
 def _within(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in the main thread after `seconds`: re looks for signals as it searches.
+    """Raise TimeoutError in the context after `seconds`, by a signal, which re also handles.
 
-    Launches are read in that thread.
+    That works in the main thread, in which launches are read.
     """
 
     def late(_number: int, _frame: FrameType | None) -> None:
@@ -182,7 +182,7 @@ def _cut(text: str) -> str:
 
 
 def _end(text: str) -> str:
-    """Return what an error quotes of the end of an output."""
+    """Return the clause of an error that quotes the end of an output."""
     end = " ".join(printable(text[-4 * SHOWN :], keep="\n\t").split())[-SHOWN:]
     return f"the output ends with '{end}'" if end else "there is no output"
 

@@ -1,7 +1,7 @@
-"""A benchmark from outside: a Python file that a study names, executed once, checked whole.
+"""A benchmark of the user: a Python file that a study names, executed once and checked completely.
 
-What it defines is taken at its word nowhere: a metric with a misspelt direction would turn a
-verdict round, and a sample of a metric that is not declared would be no data without a reason.
+All that it defines and returns is checked: a metric with a misspelt direction would invert a
+verdict, and a sample of a metric that is not declared would be ignored without a message.
 """
 
 from __future__ import annotations
@@ -58,10 +58,9 @@ def file_digest(path: Path) -> str:
 def load_file(path: Path, notify: Callable[[str], None] | None = None) -> Benchmark:
     """Return the BENCHMARK that the Python file at `path` defines.
 
-    `notify` hears of it before the code is executed: once, for equal content is not executed again.
-    Raises UserError when the file is missing, could be changed by others (nothing is executed
-    then), is not Python, fails when it is loaded, or defines no BENCHMARK; the place is the file
-    and, where there is one, its line.
+    `notify` gets a message before the code is executed, which it is once for equal content. Raises
+    UserError if the file is missing, could be changed by others (then nothing is executed), is not
+    Python, fails when it is loaded, or defines no BENCHMARK; the place is the file and its line.
     """
     try:
         source = read_bounded(path, MOST_TEXT, "a benchmark file")
@@ -88,7 +87,7 @@ def load_file(path: Path, notify: Callable[[str], None] | None = None) -> Benchm
 
 def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
     """Return the BENCHMARK that `source` defines; errors as load_file."""
-    # A name of its own per content: dataclasses and pickles look their module up by name.
+    # A module of a unique name: dataclasses and pickle look their module up by its name.
     module = ModuleType(f"paribus_benchmark_{digest[:16]}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
@@ -105,9 +104,9 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
         ) from error
     benchmark = getattr(module, "BENCHMARK", None)
     if not isinstance(benchmark, Benchmark):
-        said = "defines no BENCHMARK" if benchmark is None else "its BENCHMARK is not a Benchmark"
+        cause = "defines no BENCHMARK" if benchmark is None else "its BENCHMARK is not a Benchmark"
         raise UserError(
-            said, place=str(path), fix="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
+            cause, place=str(path), fix="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
         )
     if wrong := next(_wrong(benchmark), ""):
         raise UserError(f"its BENCHMARK {wrong}", place=str(path), fix="see docs/benchmarks.md")
@@ -123,7 +122,7 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
 
 
 def _place(path: Path, error: Exception) -> str:
-    """Return the file, with the last of its lines that led to `error`."""
+    """Return the file and the last of its lines in the traceback of `error`."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(path):
@@ -133,7 +132,7 @@ def _place(path: Path, error: Exception) -> str:
 
 
 def _wrong(benchmark: Benchmark) -> Iterator[str]:
-    """Yield what is wrong with a benchmark, as the rest of a sentence that begins with it."""
+    """Yield what is wrong with a benchmark, to follow "its BENCHMARK"."""
     for key in ("name", "layer", "summary"):
         if not _is_line(getattr(benchmark, key)):
             yield f"has the {key} {getattr(benchmark, key)!r}: give one line of text"
@@ -164,8 +163,8 @@ def _wrong(benchmark: Benchmark) -> Iterator[str]:
             yield f"has the parameter {key!r}: {one!r}: give Parameter(default, reader, help)"
         elif not _is_json(one.default):
             yield f"has the parameter {key!r} with the default {one.default!r}: give JSON values"
-        elif one.default is not None and (said := _refused(one)):
-            yield f"has the parameter {key!r} with the default {one.default!r}: {said}"
+        elif one.default is not None and (why := _refused(one)):
+            yield f"has the parameter {key!r} with the default {one.default!r}: {why}"
 
 
 def _refused(parameter: Parameter) -> str:
@@ -178,27 +177,27 @@ def _refused(parameter: Parameter) -> str:
 
 
 def _wrong_metric(metric: Metric) -> Iterator[str]:
-    said = f"has the metric {metric.name!r} with"
+    start = f"has the metric {metric.name!r} with"
     if not _is_line(metric.name):
-        yield f"{said} that name: give one line of text"
+        yield f"{start} that name: give one line of text"
     if not isinstance(metric.unit, str):
-        yield f'{said} unit={metric.unit!r}: give a text such as "us" ("" for a plain number)'
+        yield f'{start} unit={metric.unit!r}: give a text such as "us" ("" for a plain number)'
     for key, allowed in (("better", get_args(Direction)), ("endpoint", get_args(Endpoint))):
         if getattr(metric, key) not in allowed:
             choice = " or ".join(f'"{one}"' for one in allowed)
-            yield f"{said} {key}={getattr(metric, key)!r}: give {choice}"
+            yield f"{start} {key}={getattr(metric, key)!r}: give {choice}"
     for key in ("margin", "small_margin"):
         value = getattr(metric, key)
         if not (_is_number(value) and 0 < value < 1):
-            yield f"{said} {key}={value!r}: give a share between 0 and 1 (0.02 is 2 %)"
+            yield f"{start} {key}={value!r}: give a share between 0 and 1 (0.02 is 2 %)"
     if not (_is_number(metric.small_us) and 0 <= metric.small_us < math.inf):
-        yield f"{said} small_us={metric.small_us!r}: give a time in us, 0 for none"
+        yield f"{start} small_us={metric.small_us!r}: give a time in us, 0 for none"
     if not isinstance(metric.sampled, str):
-        yield f"{said} sampled={metric.sampled!r}: give the name of the samples"
+        yield f"{start} sampled={metric.sampled!r}: give the name of the samples"
 
 
 def _value(read: Callable[[Any], Any], value: Any) -> Any:
-    """Return what the file's reader makes of a value; raises ValueError for what it cannot read."""
+    """Return the result of a parameter's reader; raises ValueError if it fails or is no JSON."""
     try:
         found = read(value)
     except ValueError:
@@ -211,9 +210,9 @@ def _value(read: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _command(path: Path, command: Callable[[Request], Any], request: Request) -> Program:
-    """Return the program that the file's command() returns; its relative paths are from the file.
+    """Return the program that the file's command() returns; raises StudyError for anything else.
 
-    Raises StudyError for anything that is no program.
+    Its relative paths are relative to the file.
     """
     try:
         program: object = command(request)
@@ -240,7 +239,7 @@ def _from(folder: Path, files: Mapping[str, str], name: str) -> str:
 
 
 def _unsound(program: Program) -> Iterator[str]:
-    """Yield what is wrong with a program, as the rest of a sentence that begins with it."""
+    """Yield what is wrong with a program, to follow "what command() returns"."""
     if not (program.argv or program.kernel):
         yield "has no argv: give the program and its arguments"
     for key in ("argv", "server", "outputs", "needs"):
@@ -267,7 +266,7 @@ def _unsound(program: Program) -> Iterator[str]:
 
 
 def _parse(path: Path, benchmark: Benchmark, stdout: str, request: Request) -> Parsed:
-    """Return what the file's parse() returns; raises ParseError for anything that cannot count."""
+    """Return the result of the file's parse(); raises ParseError if it is not a sound Parsed."""
     try:
         parsed = benchmark.parse(stdout, request)
     except (ParibusError, ValueError):
@@ -299,7 +298,7 @@ def _parse(path: Path, benchmark: Benchmark, stdout: str, request: Request) -> P
 
 
 def _wrong_sample(sample: Sample) -> Iterator[str]:
-    """Yield what is wrong with a sample, as the rest of a sentence that begins with its metric."""
+    """Yield what is wrong with a sample, to follow the name of its metric."""
     case = sample.case
     if not isinstance(case, Case) or not all(isinstance(v, Scalar) for _, v in case.items):
         yield f" at {case!r:.80}: give Case.of(bytes=8) or the like, or Case() if there is only one"
@@ -314,7 +313,7 @@ def _failed(path: Path, what: str, error: Exception) -> StudyError:
 
 
 def _takes(function: Callable[..., Any], given: tuple[str, ...]) -> bool:
-    """Return whether a function takes so many arguments, as far as its signature shows."""
+    """Return whether a function can be called with `given`, as far as its signature shows."""
     try:
         inspect.signature(function).bind(*given)
     except ValueError:

@@ -9,10 +9,10 @@ from paribus.benchmarks.parameters import between, need_ranks, one_of, positive,
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 
 PROGRAM = "gpu"
-"""The kernel that holds them all."""
+"""The kernel that has them all."""
 
 _MOST = 1 << 40
-"""Bytes of an array: no MPI carries these, and no card has as many; the kernel asks the card."""
+"""The most bytes of an array: more than any card has; MPI, with its lower limit, is not used."""
 
 
 def _command(kernel: str, request: Request) -> Program:
@@ -30,20 +30,20 @@ def _gpu(
     arrays: int = 0,
     **extra: Parameter,
 ) -> Benchmark:
-    """Return a benchmark of GPUs: one process uses `gpus` of them, each alone or all together.
+    """Return a benchmark of GPUs, in which one process uses `gpus` of them.
 
-    `usual`: the sizes, and `of` what; `arrays`: as a Benchmark has them; `extra`: more parameters.
+    `usual` are the sizes of `of`, `arrays` those of Benchmark, and `extra` more parameters.
     """
-    own: dict[str, Parameter] = {}
+    sized: dict[str, Parameter] = {}
     if usual:
         default, meaning = sizes(usual.split(", ")), f"bytes of {of}: a list"
         if arrays:
             meaning += (
                 f", instead of {usual}, or of what fits in half of the smallest card's memory"
             )
-        own["bytes"] = Parameter(None if arrays else default, partial(sizes, most=_MOST), meaning)
-    said = "how many are measured, each alone" if gpus == 1 else "how many take part"
-    count = Parameter(gpus, positive if gpus == 1 else _several, said)
+        sized["bytes"] = Parameter(None if arrays else default, partial(sizes, most=_MOST), meaning)
+    help_text = "how many are measured, each alone" if gpus == 1 else "how many take part"
+    count = Parameter(gpus, positive if gpus == 1 else _several, help_text)
     return native(
         kernel,
         summary,
@@ -52,7 +52,7 @@ def _gpu(
         bytes=usual,
         samples=20,
         intervals=True,
-        extra={**own, "gpus": count, **extra},
+        extra={**sized, "gpus": count, **extra},
         ranks=1,
         arrays=arrays,
         command=partial(_command, kernel),

@@ -1,4 +1,4 @@
-"""What one node can do: kernels of memory and computation (docs/kernels.md)."""
+"""Kernels of memory and computation of one node as benchmarks (docs/kernels.md)."""
 
 from __future__ import annotations
 

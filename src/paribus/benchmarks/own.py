@@ -1,4 +1,4 @@
-"""Paribus' own kernels as benchmarks: parameters, command line, metrics (docs/kernels.md)."""
+"""Paribus' own kernels of MPI as benchmarks: parameters, commands, metrics (docs/kernels.md)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from paribus.benchmarks.parameters import (
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
-# Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
+# On both sides of usual changes of protocol (4, 8, 16, 64 KiB: eager, single copy, pipeline).
 SIZES = "8 B, 64 B, 512 B, 2 KiB, 4 KiB, 8 KiB, 16 KiB, 32 KiB, 64 KiB, 128 KiB, 256 KiB, 1 MiB"
 
 _PAIR = ("latency", "bandwidth", "bibandwidth")
 _ALONE = ("triad", "memory_bandwidth", "conjugate_gradient", "roofline", "random_access", "loader")
 _LEAST = {**dict.fromkeys(_ALONE, 1), "many_to_one": 4}
-"""What takes exactly two ranks, and the least of other kernels that do not take two or more."""
+"""The least ranks of kernels for which that is not two; those of _PAIR take exactly two."""
 
 # docs/statistics.md, "margin": collectives vary more than the wire does.
 _TIME = Metric("time", "us", "lower", margin=0.05)
@@ -53,10 +53,10 @@ def native(
 ) -> Benchmark:
     """Return the benchmark of one native kernel.
 
-    `bytes`: its usual sizes, where it has any; `like`: it can measure as others' programs do;
-    `timed`: operations, again and again; `intervals`: its samples are stretches of time; not
-    `paced`: how many is not a parameter; `extra`: its other parameters; `arrays`: as a Benchmark
-    has them; `command`: another one than that of a program that is called like the kernel.
+    `bytes` are its usual sizes, if it has any. With `like` it can measure as OSU or IMB define the
+    metric. If `timed`, it repeats an operation; with `intervals`, its samples are stretches of time
+    in place of iterations; unless `paced`, their number is no parameter. `extra` are more
+    parameters, `arrays` those of Benchmark, and `command` replaces the usual command line.
     """
     parameters: dict[str, Parameter] = {}
     if bytes:
@@ -114,21 +114,21 @@ _dims = between(2, 3, "use 2 or 3")
 
 
 def command_line(kernel: str, request: Request) -> Program:
-    """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
+    """Return the kernel's command line; raises UserError for ranks that it does not take."""
     need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
     return Program(tuple(arguments(request)), kernel)
 
 
 def _loader(request: Request) -> Program:
-    """Return the command line, and what is to be made for it: libraries or modules."""
+    """Return the command line, with the libraries or modules that are generated for it."""
     number, functions, kind = (request.parameters[key] for key in ("count", "functions", "kind"))
     needs = ("python3",) if kind == "python" else ()
-    made = (number, functions, kind)
-    return replace(command_line("loader", request), libraries=made, needs=needs)
+    program = command_line("loader", request)
+    return replace(program, libraries=(number, functions, kind), needs=needs)
 
 
 def arguments(request: Request) -> list[str]:
-    """Return the arguments of a kernel: the ranks to refuse others, and what was set."""
+    """Return the arguments of a kernel: the ranks, which it checks, and all parameters set."""
     argv = ["--ranks", str(request.ranks)]
     for key, value in request.parameters.items():
         if value is not None:

@@ -1,4 +1,4 @@
-"""NPB's benchmarks by a kernel of ours; npb.py starts the original programs."""
+"""The benchmarks of NPB by a kernel of ours; tools/npb.py starts the original programs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from paribus.benchmarks.parameters import one_of, refuse_ranks
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 
 _LEAST = {("is", "D"): 4}
-"""Its counters have 32 bits: NPB 3.3 demands as many ranks."""
+"""The least ranks of a kernel and class: 4 as in NPB 3.3, as the counters of `is` have 32 bits."""
 
 
 def npb(
     kernel: str, summary: str, most: Mapping[str, int], *, powers: bool, squares: bool = False
 ) -> Benchmark:
-    """Return a benchmark of NPB: `most` ranks by class, `powers` of two, `squares`, or any."""
+    """Return a benchmark of NPB; `most` are the most ranks by class.
+
+    Ranks must be `powers` of two, or `squares`, or may be any number.
+    """
     return native(
         kernel,
         f"NPB {kernel.upper()}: {summary}",

@@ -29,7 +29,7 @@ MOST_OF_MPI = 2**31 - 1
 def sizes(value: Any, most: int = MOST_OF_MPI) -> list[int]:
     """Return sizes in bytes up to `most`, each once, in the order given.
 
-    A list, or a range that doubles from its low end to its high end, both included.
+    `value` is a list, or a range that doubles from its low end to its high end, both included.
 
     >>> sizes(["8 B", "4 KiB"]), sizes("1 B : 6 B"), sizes(64)
     ([8, 4096], [1, 2, 4, 6], [64])
@@ -60,7 +60,7 @@ def _doubled(low: int, high: int, text: str) -> list[int]:
 
 
 def doubling(value: Any) -> list[int]:
-    """Return message sizes, ascending, for a program that only doubles from the first to the last.
+    """Return sizes, ascending, for a program that doubles the size from the first to the last.
 
     >>> doubling(["64 B", "8 B"])
     [8, 64]
@@ -77,7 +77,9 @@ def doubling(value: Any) -> list[int]:
 
 
 def doubled(asked: Sequence[int]) -> list[int]:
-    """Return the sizes of a program that doubles from the first asked for to the last; 0 to 1.
+    """Return the sizes that a program measures which doubles from the first of `asked` to the last.
+
+    After 0 comes 1.
 
     >>> doubled([8, 64])
     [8, 16, 32, 64]
@@ -89,13 +91,13 @@ def doubled(asked: Sequence[int]) -> list[int]:
 
 
 def need_ranks(request: Request, name: str, *, exactly: int = 0, least: int = 0) -> None:
-    """Raise UserError where `name` cannot be started with as many ranks as were asked for."""
+    """Raise UserError if the ranks asked for are not `exactly` so many, or fewer than `least`."""
     if (exactly and request.ranks != exactly) or request.ranks < least:
         refuse_ranks(request, name, f"= {exactly}" if exactly else f"= {least} or more")
 
 
 def refuse_ranks(request: Request, name: str, legal: str) -> NoReturn:
-    """Raise UserError: `name` cannot be started with these ranks, with `legal` ones it can."""
+    """Raise UserError for the ranks asked for; `legal` says which `name` takes: "= 2 or more"."""
     raise UserError(
         f"{name} cannot be started with {count(request.ranks, 'rank')}",
         place=f"ranks = {request.ranks}",
@@ -116,7 +118,7 @@ def whole(value: Any) -> int:
 
 
 def between(low: int, high: int, fix: str = "") -> Callable[[Any], int]:
-    """Return the reader of a whole number from `low` to `high`; `fix` is what to use."""
+    """Return the reader of a whole number from `low` to `high`; `fix` replaces its advice."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -127,7 +129,7 @@ def between(low: int, high: int, fix: str = "") -> Callable[[Any], int]:
 
 
 def several(value: Any, fix: str, sound: Callable[[int], bool] = bool) -> list[int]:
-    """Return whole numbers of at least 1, each `sound` and there once; `fix` is what to write."""
+    """Return different whole numbers of at least 1, each `sound`; `fix` is the advice otherwise."""
     found = [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
     if not found or len(set(found)) != len(found) or not all(map(sound, found)):
         raise ValueError(fix)
@@ -135,7 +137,7 @@ def several(value: Any, fix: str, sound: Callable[[int], bool] = bool) -> list[i
 
 
 def threads(value: Any) -> int | str:
-    """Return a whole number of threads, or "all": those that the cores of the arm give a rank."""
+    """Return a whole number of threads, or "all": as many as a rank has cores in the arm."""
     if value == "all":
         return "all"
     try:
@@ -176,7 +178,7 @@ def word(value: Any) -> str:
 
 
 def absolute(value: Any) -> str:
-    """Return an absolute path: a launch has a directory of its own, where no other is found."""
+    """Return an absolute path: a relative one would be looked for in the launch's directory."""
     path = word(value)
     if not path.startswith("/"):
         raise ValueError("write an absolute path, such as '/home/me/input'")
@@ -213,14 +215,16 @@ def words(value: Any) -> list[str]:
 
 
 def located(folder: Path, path: str) -> str:
-    """Return `path` as that of a study in `folder`, where it is no name to look up on the PATH."""
+    """Return `path`, relative to `folder`, as an absolute one; a name for the PATH as it is."""
     if not path or path.startswith("{") or not ("/" in path or is_directory(folder / path)):
         return path
     return str(folder.resolve() / path) + "/" * path.endswith("/")
 
 
 def argv(value: Any) -> list[str]:
-    """Return a program and its arguments; raises ValueError with the list that a text stands for.
+    """Return a program and its arguments from a list.
+
+    Raises ValueError for a text, with the list that it stands for.
 
     >>> argv(["./solver", "-n", "4"])
     ['./solver', '-n', '4']

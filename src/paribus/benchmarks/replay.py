@@ -1,4 +1,7 @@
-"""The calls of an application, replayed without it: what a forecast rests on (docs/profile.md)."""
+"""Replaying the MPI calls of an application without it, for forecasts (docs/profile.md).
+
+The skeleton, base64 of xz, is a text that begins with "paribus-calls 1 RANKS".
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,21 @@ NAME = "replay"
 FILE = "calls.txt"
 
 MOST = 64 << 20
-"""Characters of the text of a skeleton, and what its expansion may take besides."""
+"""The most characters of the text of a skeleton; decompressing may take as many bytes again."""
 
 
 def calls(value: Any) -> str:
-    """Return a skeleton as profiles and plans hold it, base64 of xz; else raises ValueError."""
+    """Return a skeleton, base64 of xz, as it is; raises ValueError if it is none."""
     expanded(word(value))
     return str(value)
 
 
 def expanded(value: str) -> str:
-    """Return the text of a skeleton; raises ValueError for anything else, and for a large one."""
+    """Return the text of a skeleton; raises ValueError if it is none, or larger than MOST."""
     try:
-        one = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MOST * 2)
-        text = one.decompress(base64.b64decode(value, validate=True), MOST)
-        if not one.eof or not text.startswith(b"paribus-calls 1 "):
+        decompressor = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=MOST * 2)
+        text = decompressor.decompress(base64.b64decode(value, validate=True), MOST)
+        if not decompressor.eof or not text.startswith(b"paribus-calls 1 "):
             raise ValueError
         return text.decode("ascii")
     except (lzma.LZMAError, binascii.Error, ValueError):
@@ -56,7 +59,7 @@ def share(value: Any) -> float:
 def command(request: Request) -> Program:
     """Return the command line; raises UserError for other ranks than those of the profile."""
     asked = request.parameters
-    text = expanded(asked["calls"]) if asked["calls"] else ""  # none where it is only listed
+    text = expanded(asked["calls"]) if asked["calls"] else ""  # "" if it is only listed
     if text:
         need_ranks(request, NAME, exactly=int(text.split(" ", 3)[2]))
     argv = ["--ranks", str(request.ranks), "--application", str(asked["application"])]
@@ -66,7 +69,7 @@ def command(request: Request) -> Program:
     return Program((*argv, "--file", FILE), NAME, files={FILE: text})
 
 
-_SAID = "by `profile`: "
+_BY = "by `profile`: "
 BENCHMARK = Benchmark(
     name=NAME,
     layer="application",
@@ -82,12 +85,12 @@ BENCHMARK = Benchmark(
         echoed=frozenset({"application", "samples", "delay_share"}),
     ),
     parameters={
-        "application": Parameter(None, word, f"{_SAID}the program", required=True),
-        "calls": Parameter(None, calls, f"{_SAID}its skeleton", required=True),
-        "seconds": Parameter(None, positive_time, f"{_SAID}how long that took", required=True),
-        "computing": Parameter(None, share, f"{_SAID}share of its time outside MPI", required=True),
-        "spread": Parameter(0.0, share, f"{_SAID}how far its runs were apart"),
-        "machine": Parameter("", str, f"{_SAID}where it was taken"),
+        "application": Parameter(None, word, f"{_BY}the program", required=True),
+        "calls": Parameter(None, calls, f"{_BY}its skeleton", required=True),
+        "seconds": Parameter(None, positive_time, f"{_BY}how long that took", required=True),
+        "computing": Parameter(None, share, f"{_BY}share of its time outside MPI", required=True),
+        "spread": Parameter(0.0, share, f"{_BY}how far its runs were apart"),
+        "machine": Parameter("", str, f"{_BY}where it was taken"),
         "samples": Parameter(None, positive, "replays per launch at most, instead of 10"),
         "delay_share": Parameter(None, share, "wait this share of a replay: a known answer"),
     },

@@ -10,7 +10,7 @@ from paribus.core import Metric, Parameter, parse_bytes
 
 
 def _blocks(value: Any) -> int:
-    """Return a number of bytes that O_DIRECT takes."""
+    """Return a number of bytes that O_DIRECT accepts: a multiple of 4 KiB."""
     found = parse_bytes(value)
     if found < 4096 or found % 4096:
         raise ValueError("use a multiple of 4 KiB")

@@ -19,14 +19,11 @@ from paribus.readers.reader import Reader
 
 
 def shipped(name: str) -> str:
-    """Return the text of an input that ships with us, in the folder inputs."""
+    """Return the text of an input file that ships with Paribus, in the folder inputs."""
     return (files("paribus.benchmarks") / "inputs" / name).read_text(encoding="utf-8")
 
 
-# Programs whose stderr belongs to what is read: there some tools say what failed or what they use.
-#
-# A launch keeps stdout and stderr apart, and only stdout is read.
-
+# For tools that print what failed, or what they use, on stderr: readers get only stdout.
 _SCRIPT = (
     'command -v "$0" >/dev/null || { echo "$0: not found" >&2; exit 127; }; exec "$0" "$@" 2>&1'
 )
@@ -38,7 +35,7 @@ def with_stderr(program: str, *arguments: str) -> tuple[str, ...]:
 
 
 DEEPEST = 4
-"""Folders between the directory of a suite and a program of it, at most."""
+"""The most folders between the directory of a suite and a program of it."""
 
 
 def tool(
@@ -61,13 +58,12 @@ def tool(
 ) -> Benchmark:
     """Return the benchmark of a tool that others made, with the name of its reader.
 
-    `cases(request)` returns the (metric, case) pairs that must be there exactly once; without it
-    that is every metric at every size of "bytes", or at the empty case. `printed(reading)` does
-    where the output's own head decides. `optional` metrics may be missing, but not at some cases
-    only; `spare` cases too, for not every version of the tool has them. Of `cases`, those that
-    `passed(request)` returns are measured only because the tool cannot leave them out, and are no
-    samples. Parameters that are `echoed` must be in the output. A parameter "path" says where the
-    program is and is not checked.
+    `cases(request)` returns the (metric, case) pairs that must be there exactly once; by default
+    every metric at every size of "bytes", or at the empty case. `printed(reading)` replaces it if
+    the output's own head decides. `optional` metrics may be missing, but not at some cases
+    only; `spare` pairs may be missing, as not every version of the tool has them. Those cases that
+    `passed(request)` returns must be there, but are no samples: the tool cannot leave them out.
+    Parameters that are `echoed` must be in the output. A parameter "path" for the program is added.
     """
     return Benchmark(
         name=reader.name,
@@ -104,10 +100,10 @@ def tool(
 
 
 def path_or(request: Request, program: str) -> str:
-    """Return where the program is: the parameter "path", or its name, to be found on the PATH.
+    """Return the path of the program from the parameter "path", or its name for the PATH.
 
-    Where "path" is a directory, or ends in "/", the program is in it, or in folders below: OSU has
-    one for each kind of benchmark. Raises UserError where several have a program of that name.
+    If "path" is a directory, or ends in "/", the program is in it or in folders below, as OSU has
+    one for each kind of benchmark. Raises UserError if several have a program of that name.
     """
     path = str(request.parameters.get("path") or program)
     if "/" not in path or not (path.endswith("/") or is_directory(Path(path))):
@@ -126,9 +122,10 @@ def path_or(request: Request, program: str) -> str:
 
 
 def options(request: Request, table: Mapping[str, str]) -> list[str]:
-    """Return the options of the parameters that are set, in the order of `table`, which names them.
+    """Return the options for those parameters in `table` (option by parameter) that are set.
 
-    One that is true or false is a word by itself, or none; others have their value behind them.
+    A parameter that is true is the option alone, one that is false none; others have their value
+    after the option.
     """
     words: list[str] = []
     for key, option in table.items():

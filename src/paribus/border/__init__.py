@@ -1,4 +1,4 @@
-"""What comes from others and what goes to them: read within bounds, written for its owner alone."""
+"""Reading what comes from outside within bounds, and writing what goes outside safely."""
 
 from paribus.border.drafts import cache_directory, draft_of
 from paribus.border.fields import Place, items, one_of, table, text, texts, whole

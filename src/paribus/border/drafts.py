@@ -1,4 +1,8 @@
-"""The cache: where it is, and how what is made appears there complete, or not at all."""
+"""The cache of what Paribus builds: where it is, and how an entry appears there whole, or not.
+
+An entry, such as a compiled kernel, is made in a draft, a directory `.draft-*` beside it, and
+renamed once it is complete.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +33,12 @@ def cache_directory() -> Path:
 
 @contextmanager
 def draft_of(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a path that becomes `target`, complete or not at all, and a directory to work in.
+    """Yield a path to make the new `target` at, and a directory for other files on the way.
 
-    Two processes may make the same thing at once: each has a draft of its own, and it does not
-    matter whose stays. A draft is locked while its maker lives; those of makers that were killed
-    are removed. Raises UserError when the cache cannot be written.
+    At the end what was made is renamed to `target`. Two processes may make the same thing at once:
+    each has a draft of its own, and it does not matter whose stays. A draft is locked while its
+    maker lives; drafts of makers that were killed are removed. Raises UserError if the cache
+    cannot be written.
     """
     try:
         make_directory(target.parent)
@@ -57,8 +62,8 @@ def draft_of(target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _begin(folder: Path) -> tuple[Path, int]:
-    """Return a new draft in `folder` and the descriptor that locks it, abandoned ones removed."""
-    # The lock of the folder: no other process takes a draft for abandoned before it is locked.
+    """Return a new draft in `folder` and the descriptor that locks it; remove abandoned drafts."""
+    # While the folder is locked, no other process takes the new draft for an abandoned one.
     turn = _lock(folder, fcntl.LOCK_EX)
     try:
         for abandoned in folder.glob(f"{_PREFIX}*"):

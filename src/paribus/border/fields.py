@@ -1,4 +1,9 @@
-"""Keys of a TOML file: where they are, their checked values, and refusals that name the place."""
+"""Reading the keys of a TOML file: checked values, and errors that name the key, cause and fix.
+
+`place.read("blocks", whole(6, 500), 60)` is the value of `blocks`, 60 if the key is absent; of
+blocks = "many" the error says "plan.blocks = 'many': cannot be used", and "use a whole number ...".
+A reader is a function from the value of a key to a checked one; it raises ValueError with the fix.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +17,21 @@ from paribus.core import Endpoint, StudyError, UserError, commandline, together,
 
 ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
 
-
 LONGEST = 300
-"""Characters of a refused key or value that an error shows."""
+"""The most characters of a refused key or value that an error shows."""
 
 MOST_PROBLEMS = 20
-"""Problems of a file that are reported at once."""
+"""The most problems of a file that are reported at once."""
 
 T = TypeVar("T")
 
 
 class Place:
-    """A place in a study file: it refuses, reads keys, and knows its own name.
+    """A table in a TOML file: `path` names it ("plan", "arms.a"), "" for the file as a whole.
 
     With a list of `problems`, a value that is refused is noted there and its default taken, so
-    that one reading of the file finds all of them; `finish` raises them together.
+    that one reading of the file finds all of them; `finish` raises them together. Without, each
+    refusal is raised at once.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class Place:
         self.table: dict[str, Any] = table
 
     def refuse(self, key: str, value: Any, cause: str, fix: str) -> NoReturn:
+        """Raise StudyError about `key`; its `value` is shown unless it is None."""
         where = cut(".".join(part for part in (self.path, key) if part))
         shown = "" if value is None else f" = {cut(repr(value))}"
         cause, fix = cut(cause), cut(fix)
@@ -47,12 +53,12 @@ class Place:
         raise StudyError(f"{where}{shown}: {cause}", place=self.file, fix=fix, faults=faults)
 
     def within(self, path: str, table: Any) -> Place:
-        """Return a place inside of this file, whose problems are noted with those of this one."""
+        """Return another table of this file, whose problems are noted with those of this one."""
         return Place(self.file, path, table, self.problems)
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Note what is refused within, if problems are noted here."""
+        """Note a UserError that the context raises, if problems are noted here."""
         try:
             yield
         except UserError as error:
@@ -63,16 +69,19 @@ class Place:
 
     @property
     def full(self) -> bool:
-        """Return whether enough problems are noted: then reading on is in vain."""
+        """Whether so many problems are noted that no more would be reported."""
         return self.problems is not None and len(self.problems) >= MOST_PROBLEMS
 
     def finish(self) -> None:
-        """Raise what was noted: one problem as it is, several in one StudyError."""
+        """Raise the problems that were noted: one as it is, several in one StudyError."""
         if self.problems:
             raise together(self.problems, self.file)
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse each key that is not known, with the nearest one that is, or once with all."""
+        """Refuse each key that is not `known`, with the nearest one that is.
+
+        The first one without a near one gets a list of all.
+        """
         names = list(known)
         every = f"known: {', '.join(names)}"
         for key in self.table:
@@ -84,23 +93,28 @@ class Place:
                     self.refuse(key, None, "unknown key", hint)
 
     def read(self, key: str, reader: Callable[[Any], T], default: T) -> T:
+        """Return what `reader` makes of a key, `default` without it or where that was noted."""
         with self.noting():
             return self.need(key, reader, "") if key in self.table else default
         return default
 
     def need(self, key: str, reader: Callable[[Any], T], example: str) -> T:
+        """Return what `reader` makes of a key; raises StudyError, `example` being the fix."""
         if key not in self.table:
             self.refuse(key, None, "is missing", f"add a line such as: {example}")
         try:
             return reader(self.table[key])
         except ValueError as error:
-            # Of a table not the whole: there may be a password in it.
+            # A table is not shown: there may be a password in it.
             value = None if isinstance(self.table[key], dict) else self.table[key]
             self.refuse(key, value, "cannot be used", cut(str(error)))
 
 
 def cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut]"
+
+
+# Readers: each returns the checked value of a key, or raises ValueError with the fix.
 
 
 def text(value: Any) -> str:
@@ -116,7 +130,7 @@ def texts(value: Any) -> tuple[str, ...]:
 
 
 def endpoints(value: Any) -> tuple[Endpoint, ...]:
-    """Return the endpoints named, the one that decides first."""
+    """Return endpoints, of which the first decides: a name of ENDPOINTS, or a list of them."""
     names = texts([value] if isinstance(value, str) else value)
     if not names or len(set(names)) < len(names) or not set(names) <= set(ENDPOINTS):
         raise ValueError(f"list some of {', '.join(ENDPOINTS)}; the first decides")
@@ -124,7 +138,7 @@ def endpoints(value: Any) -> tuple[Endpoint, ...]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return a list."""
+    """Return a list of any values."""
     if not isinstance(value, list):
         raise ValueError("write a list: [...]")
     return value
@@ -148,19 +162,19 @@ def environment(value: Any) -> Mapping[str, str]:
 
 
 def commands(value: Any) -> tuple[tuple[str, ...], ...]:
-    """Return commands, each split into words as a shell does: a text, or a list of them."""
+    """Return commands, given as one text or a list of texts, each as `command` returns it."""
     return tuple(map(command, [value] if isinstance(value, str) else items(value)))
 
 
 def command(value: Any) -> tuple[str, ...]:
-    """Return the words of a command, a text; no shell is started for it."""
+    """Return the words of a command that is given as one text; no shell will run it."""
     try:
         return commandline.split(text(value))
     except commandline.NotSplitError as error:
-        whole = f"{error}: {error.fix or f'write {toml_text(error.shell)}'}"
-        if cut(whole) != whole:  # a part of a command is no way out
-            whole = f"{error}: put it into a script"
-        raise ValueError(whole) from None
+        fix = f"{error}: {error.fix or f'write {toml_text(error.shell)}'}"
+        if cut(fix) != fix:  # a command that is cut is no advice
+            fix = f"{error}: put it into a script"
+        raise ValueError(fix) from None
 
 
 def confidence(value: Any) -> float:

@@ -1,9 +1,8 @@
-"""Files that others may have put there: regular files only, and never more of one than is stated.
+"""Reading and writing files that others may have put there: regular files only, of bounded size.
 
-A device, a pipe or a file without end would fill the memory or block for ever; what is refused here
-is refused before it is read. Bounds of what is read in parts stand where it is read: logs in
-compare/reading.py, tables in tables/files.py. What Paribus writes goes into no file that a link
-leads to: a study directory may come from anybody.
+A device, a pipe or a file without end would fill the memory or block for ever, so each is refused
+before it is read. What is read in parts, such as logs and tables, is bounded where it is read.
+What Paribus writes goes into no file that a link leads to: a study directory may come from anybody.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from paribus.border.outside import printable
 from paribus.core import format_bytes
 
 MOST_TEXT = 1 << 20
-"""Bytes of a file that a person writes: a study, figures, reasons, a benchmark."""
+"""The most bytes of a file that a person writes: a study, figures, reasons, a benchmark."""
 
 MOST_DEPTH = 16
-"""Parts of a dotted key, and levels of a nested value, in TOML; a study needs four.
+"""The most parts of a dotted key, and levels of a nested value, in TOML; a study needs four.
 
 The memory that tomllib takes for a key grows with the square of its parts (3.11 to 3.14).
 """
@@ -39,10 +38,10 @@ _DEEP = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}\.[ \t]*){{{MOST_DEPTH}}}")
 def open_regular(path: Path | str) -> int:
     """Return a descriptor of the regular file at `path`, opened for reading, without blocking.
 
-    Raises OSError; its strerror says so where the path is something else.
+    Raises OSError, also for a pipe, a socket or a device: its strerror then says which.
     """
     try:
-        check_regular(path)  # before it is opened: that alone may act
+        check_regular(path)  # first, because opening a device may already act on it
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except ValueError:
         raise OSError(errno.EINVAL, "its name holds a NUL character", str(path)) from None
@@ -50,9 +49,9 @@ def open_regular(path: Path | str) -> int:
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Return a descriptor of a file that Paribus keeps open or overwrites, made if not there.
+    """Return a descriptor of a file that Paribus keeps open or overwrites; it is made if missing.
 
-    Raises OSError, also for a link: its strerror says so.
+    `flags` are those of os.open. Raises OSError, also for a link: its strerror says so.
     """
     try:
         check_regular(path, links=False)
@@ -63,16 +62,16 @@ def open_own(path: Path, flags: int) -> int:
 
 
 def open_anew(path: Path, mode: str = "w", **how: Any) -> Any:
-    """Return a new file at `path`, open to be written; what was there is removed, links unfollowed.
+    """Return a new file at `path`, open for writing, in place of what was there; raises OSError.
 
-    Raises OSError.
+    Of a link only the link is removed. `how` are arguments of Path.open.
     """
     path.unlink(missing_ok=True)
     return path.open(mode.replace("w", "x"), **how)
 
 
 def check_regular(path: Path | str, *, links: bool = True) -> None:
-    """Raise OSError unless a regular file is at `path`, or where `links` a link leads to one."""
+    """Raise OSError unless a regular file is at `path`, or, with `links`, a link to one."""
     _refuse(os.stat(path, follow_symlinks=links), path)  # noqa: PTH116 - a file that is locked here
 
 
@@ -96,22 +95,23 @@ def _refuse(status: os.stat_result, path: Path | str) -> None:
 
 
 def read_bounded(path: Path | str, most: int, what: str) -> bytes:
-    """Return what the regular file at `path` holds: at most `most` bytes, as `what` may have.
+    """Return the contents of the regular file at `path`, of at most `most` bytes.
 
-    Raises OSError, also for anything but a regular file and for a larger one; the strerror says it.
+    Raises OSError, also for anything but a regular file, and for a larger one: the strerror then
+    names `what` it was to be, such as "a study file".
     """
     with open(open_regular(path), "rb") as file:
         data = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
         while len(data) <= most and (more := file.read(1 << 16)):  # as files of /proc: size 0
             data += more
     if len(data) > most:
-        said = f"it is larger than {format_bytes(most)}, the most that {what} may have"
-        raise OSError(errno.EFBIG, said, str(path))
+        cause = f"it is larger than {format_bytes(most)}, the most that {what} may have"
+        raise OSError(errno.EFBIG, cause, str(path))
     return data
 
 
 def data_in(file: int) -> Iterator[tuple[int, int]]:
-    """Yield where the data of an open file begin and end, between its holes."""
+    """Yield the offsets at which each stretch of data in a sparse file begins and ends."""
     size, end = os.fstat(file).st_size, 0
     while end < size:
         try:
@@ -123,7 +123,7 @@ def data_in(file: int) -> Iterator[tuple[int, int]]:
 
 
 def data_of(path: Path) -> int:
-    """Return the bytes that a regular file has without its holes; raises OSError."""
+    """Return the number of bytes of a regular file, its holes left out; raises OSError."""
     file = open_regular(path)
     try:
         return sum(end - begin for begin, end in data_in(file))
@@ -134,18 +134,18 @@ def data_of(path: Path) -> int:
 def read_json(
     path: Path, most: int, what: str, *, constant: Callable[[str], Any] | None = None
 ) -> Any:
-    """Return the value in the JSON file at `path`; `constant` is given NaN and Infinity.
+    """Return the value in the JSON file at `path`; `constant` makes the values of NaN and Infinity.
 
-    Raises OSError as `read_bounded`, and for what the memory does not hold or is nested too deeply;
-    ValueError for what is not JSON.
+    Raises OSError as `read_bounded` does, and for a value that is nested too deeply or does not fit
+    the memory; ValueError for what is not JSON.
     """
     try:
         return json.loads(read_bounded(path, most, what), parse_constant=constant)
     except RecursionError:
-        said = "it is nested more deeply than can be read"
+        cause = "it is nested more deeply than can be read"
     except MemoryError:
-        said = "no memory is left for what it holds"
-    raise OSError(errno.EFBIG, said, str(path))
+        cause = "no memory is left for what it holds"
+    raise OSError(errno.EFBIG, cause, str(path))
 
 
 _NOT_PLAIN = (
@@ -160,9 +160,11 @@ _NOT_PLAIN = (
 
 
 def not_plain(start: bytes) -> tuple[str, str] | None:
-    """Return what a file is that begins with `start`, and what to do, where it is no plain text."""
-    found = [(what, fix) for magic, what, fix in _NOT_PLAIN if start.startswith(magic)]
-    return found[0] if found else None
+    """Return what a file that begins with `start` is ("compressed"), and what to do about it.
+
+    None for plain text.
+    """
+    return next(((what, fix) for magic, what, fix in _NOT_PLAIN if start.startswith(magic)), None)
 
 
 def is_directory(path: Path) -> bool:
@@ -181,9 +183,10 @@ def exists(path: Path) -> bool:
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Return the table in the TOML file at `path`: bounded, whole numbers of 64 bits, no NUL.
+    """Return the table in the TOML file at `path`, which is `what`: "a study file".
 
-    Raises OSError as `read_bounded`, and ValueError with the cause, to stand after the file's name.
+    Raises OSError as `read_bounded` does, and ValueError with a cause that follows the file's name
+    ("is not UTF-8"), also for a whole number beyond 64 bits and for NUL.
     """
     text = decoded(read_bounded(path, MOST_TEXT, what))
     if deep := _DEEP.search(text):
@@ -202,7 +205,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a file in UTF-8; raises ValueError with what it is instead."""
+    """Return `data` decoded as UTF-8; raises ValueError, which names what it is instead."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("is text in UTF-16; save it as UTF-8")
     try:
@@ -221,16 +224,16 @@ _TOO_DEEP = f"is nested more than {MOST_DEPTH} levels deep"
 
 
 def _check(table: dict[str, Any]) -> None:
-    """Raise ValueError for a value that no study, and no figure, can mean."""
-    left: list[tuple[tuple[str, ...], Any]] = [((), table)]
-    while left:
-        path, value = left.pop()
+    """Raise ValueError for nesting, texts and numbers that no study needs; without recursion."""
+    todo: list[tuple[tuple[str, ...], Any]] = [((), table)]
+    while todo:
+        path, value = todo.pop()
         if len(path) > MOST_DEPTH:
             raise ValueError(_TOO_DEEP)
         if isinstance(value, dict):
-            left += [((*path, key), one) for key, one in value.items()]
+            todo += [((*path, key), one) for key, one in value.items()]
         elif isinstance(value, list):
-            left += [((*path, str(number)), one) for number, one in enumerate(value)]
+            todo += [((*path, str(number)), one) for number, one in enumerate(value)]
         if "\0" in "".join(path[-1:]) or (isinstance(value, str) and "\0" in value):
             raise ValueError(f"{_named(path)} holds a NUL character, which no argument or path can")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -1,7 +1,7 @@
-"""What is kept of an output that is too long: its beginning, its end, and a line in between.
+"""Shortening an output that is too long: its beginning and its end are kept, with a line between.
 
-The line says how many bytes are left out. Whoever reads logs asks `left_out` first: an output with
-such a line is not whole, and its figures are not all of its figures.
+The line is "[paribus: 1,234 bytes are left out here]". Readers of logs ask `left_out` first: an
+output with such a line lacks a part of its figures.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 KEPT_BYTES = 16 << 20
-"""Bytes from the beginning, and as many from the end, of each stream of a launch that are kept."""
+"""Bytes that are kept from either end of each stream of a launch."""
 
 UNREAD_BYTES = 64 << 10
-"""The same of a launch that succeeded and from whose output no figure is read."""
+"""The same, of a launch that succeeded and from whose output no figure is read."""
 
 LEFT_OUT = "launch.left_out"
-"""The fact of a launch whose logs are not whole: bytes of both streams that are left out."""
+"""The fact of a launch whose logs were shortened: bytes of both streams that are left out."""
 
 KEPT = "launch.kept"
-"""The fact of such a launch: bytes from each end that are kept."""
+"""The fact of such a launch: bytes that are kept from either end."""
 
 _START = b"[paribus: "
 _LINE = re.compile(rb"^\[paribus: ([0-9][0-9,]*) bytes are left out here\]\r?$", re.MULTILINE)
 
 
 def shorten(log: Path, kept: int | None = None) -> int:
-    """Leave out what is neither at the beginning nor at the end of a file; return its bytes.
+    """Cut the middle out of a file in place; return the number of bytes that are left out.
 
-    `kept` bytes of each end stay, KEPT_BYTES unless given. Raises OSError. One that ends in
-    mid-write leaves a damaged file: nothing that counts yet.
+    `kept` bytes at either end stay, KEPT_BYTES unless given. Raises OSError. If it is killed on the
+    way, the file is damaged; its launch is not stored yet, so nothing rests on it.
     """
     kept = KEPT_BYTES if kept is None else kept
     with log.open("r+b") as file:
@@ -50,13 +50,13 @@ def shorten(log: Path, kept: int | None = None) -> int:
 
 def left_out(data: bytes | mmap) -> int:
     """Return how many bytes `shorten` left out of an output, 0 if it is whole."""
-    if data.find(_START) < 0:  # by far the most: a hundred times as fast as the expression
+    if data.find(_START) < 0:  # true of nearly all, and a hundred times as fast as the expression
         return 0
     return sum(int(found[1].replace(b",", b"")) for found in _LINE.finditer(data))
 
 
 def left_out_of(log: Path) -> int:
-    """Return the same of a file; raises OSError."""
+    """Return how many bytes `shorten` left out of a file, 0 if it is whole; raises OSError."""
     with log.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return 0

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 _UNSEEN = re.compile(r"[^\x20-\x7e]")
-"""Everything that may be unprintable; `str.isprintable` decides of each."""
+"""Characters that may be unprintable; `str.isprintable` decides on each."""
 
 FORMULA = frozenset("=+-@\t\r")
-"""How a cell begins that a spreadsheet computes instead of showing it."""
+"""The first characters of cells that a spreadsheet computes instead of showing."""
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Return `text` with each character that is obeyed, not shown, as \xNN, but those in `keep`.
+    r"""Return `text` with each control character written as \xNN, except those in `keep`.
 
     These are C0, DEL, C1, the bidirectional controls and whatever else has no shape of its own,
     lone surrogates included; spaces of any width stay.
@@ -30,22 +30,22 @@ def printable(text: str, *, keep: str = "") -> str:
     ('\\x1b[31mred\\n', True)
     """
 
-    def seen(match: re.Match[str]) -> str:
-        one = match[0]
-        if one in keep or one.isprintable() or one in _SPACES:
-            return one
-        return one.encode("unicode_escape").decode("ascii")
+    def visible(match: re.Match[str]) -> str:
+        sign = match[0]
+        if sign in keep or sign.isprintable() or sign in _SPACES:
+            return sign
+        return sign.encode("unicode_escape").decode("ascii")
 
-    return _UNSEEN.sub(seen, text)
+    return _UNSEEN.sub(visible, text)
 
 
 _SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))))
 
 
 def csv_cell(text: str) -> str:
-    """Return a text as a cell that a spreadsheet shows and does not compute; numbers need none.
+    """Return a text as a cell of a CSV file that a spreadsheet shows and does not compute.
 
-    A cell that begins as a formula does gets an apostrophe before it.
+    A text that begins as a formula does gets an apostrophe before it. Numbers need no such care.
 
     >>> csv_cell("=1+1"), csv_cell("host")
     ("'=1+1", 'host')
@@ -71,7 +71,7 @@ class Screen:
             self.write(line)
 
     def isatty(self) -> bool:
-        """Return False: who asks wants to send escape sequences, and none would arrive."""
+        """Return False: callers ask before they send escape sequences, and none would arrive."""
         return False
 
     def __getattr__(self, name: str) -> Any:

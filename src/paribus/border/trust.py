@@ -1,4 +1,4 @@
-"""Who else could change a file, a directory, or which program a name means.
+"""Whether other users could change a file, a directory, or the program that a name leads to.
 
 Paribus executes what lies in its cache and in benchmark files. Whoever may write there may execute
 code as the user who measures, so both are refused unless only that user and root may.
@@ -17,7 +17,7 @@ from pathlib import Path
 from paribus.core import UserError
 
 MOST_STEPS = 1000
-"""Names looked at on one path, those in links included: then the links go round in a circle."""
+"""The most names looked at on one path, those in links included: beyond, links form a circle."""
 
 
 def why_not(path: Path) -> str:
@@ -86,10 +86,10 @@ def user_name() -> str:
 
 
 def search_path(text: str | None) -> str:
-    """Return `text`, a PATH, without entries that depend on the directory one is in.
+    """Return `text`, a PATH, without entries that depend on the working directory.
 
-    An empty entry means that directory too. Where nothing is left, or `text` is None, the
-    system's own: an empty PATH would again be the directory one is in.
+    An empty entry means that directory too. If nothing is left, or `text` is None, the result is
+    the system's default: an empty PATH would again mean the working directory.
 
     >>> search_path("/usr/bin::.:bin:/bin")
     '/usr/bin:/bin'
@@ -104,25 +104,25 @@ def find_program(name: str, path: str | None = None) -> str | None:
 
 
 def _parts(path: Path) -> list[str]:
-    """Return the names in `path`, the first at the end."""
+    """Return the names in `path`, last first, to be popped one by one."""
     return [part for part in reversed(path.parts) if part != path.anchor]
 
 
 def _why_not(path: Path, found: os.stat_result, *, above: bool) -> str:
-    """Return why one entry that is no link cannot be trusted; `above`: it is only on the way."""
+    """Return why an entry that is no link cannot be trusted; `above`: more of the path follows."""
     if reason := _owner(path, found, above=above):
         return reason
     if above and found.st_mode & stat.S_ISVTX:
         return ""
     if found.st_mode & stat.S_IWOTH:
         return f"everyone may write to {path}"
-    if found.st_mode & stat.S_IWGRP and not _private(found.st_gid, _listed(path)):
+    if found.st_mode & stat.S_IWGRP and not _private(found.st_gid, _has_access_list(path)):
         return f"the group {_name_of_group(found.st_gid)} may write to {path}"
     return ""
 
 
 def _owner(path: Path, found: os.stat_result, *, above: bool = False) -> str:
-    """Return whose `path` is, as a clause, if it is neither root's nor the effective user's.
+    """Return a clause on the owner of `path`, "" if that is root or the effective user.
 
     In a user namespace that does not know the machine's root, what belongs to root is shown as
     nobody's, "/" first: there, directories on the way may be nobody's, the end may not.
@@ -156,7 +156,7 @@ def _own_group(uid: int, group: int) -> bool:
     )
 
 
-def _listed(path: Path) -> bool:
+def _has_access_list(path: Path) -> bool:
     """Return whether `path` has an access control list (acl(5))."""
     try:
         return bool(os.getxattr(path, "system.posix_acl_access"))

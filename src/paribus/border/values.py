@@ -1,4 +1,8 @@
-"""Values of JSON from outside as the types of our own that they stand for, each checked."""
+"""Values of JSON from outside, checked and turned into the types of our own.
+
+of_json(tuple[int, ...], [1, 2]) is (1, 2); of_json(Case, {"items": [["bytes", 8]]}) is a Case; a
+text in the place of a number is a TypeError.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,13 @@ _NONE: Rules = MappingProxyType({})
 
 
 def of_json(kind: Any, value: Any, *, rules: Rules = _NONE, later: bool = False) -> Any:
-    """Return `value`, as json.loads gives it, as `kind`: a type, or what a field is annotated with.
+    """Return `value`, as json.loads gives it, as `kind`: a type, or the annotation of a field.
 
     NamedTuples and dataclasses are made of an object, or of a list of their fields in order; one
-    that is made already stays. `rules` make the kinds that they name. With `later`, values
-    without a field pass, as of a later version, and no dataclass is made of a list. Raises
-    TypeError, ValueError or LookupError for another value, a field too many, or one too few.
+    that is made already stays. `rules` are functions that make the kinds which are their keys.
+    With `later`, unknown keys are ignored, as those of a later version, and no dataclass is made of
+    a list. Raises TypeError, ValueError or LookupError for a value that does not fit, an unknown
+    field, or a missing one.
     """
 
     def made(kind: Any, value: Any) -> Any:
@@ -36,10 +41,10 @@ def of_json(kind: Any, value: Any, *, rules: Rules = _NONE, later: bool = False)
     if origin in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
-        several = [one for one in inner if one is not NoneType]
-        fitting = [one for one in several if isinstance(one, type) and isinstance(value, one)]
+        kinds = [one for one in inner if one is not NoneType]
+        fitting = [one for one in kinds if isinstance(one, type) and isinstance(value, one)]
         fitting = [one for one in fitting if type(value) is one] or fitting  # True is an int too
-        return made((fitting or several)[0], value)
+        return made((fitting or kinds)[0], value)
     if origin is Literal:
         return _demand(value, value in inner, kind)
     if origin in (tuple, Sequence):
@@ -59,8 +64,8 @@ def of_json(kind: Any, value: Any, *, rules: Rules = _NONE, later: bool = False)
         ):
             value = dict(zip(hints, value, strict=False))
         _demand(value, isinstance(value, Mapping), kind)
-        own = {k: one for k, one in value.items() if k in hints} if later else value
-        return kind(**{name: made(hints[name], one) for name, one in own.items()})
+        known = {k: one for k, one in value.items() if k in hints} if later else value
+        return kind(**{name: made(hints[name], one) for name, one in known.items()})
     if issubclass(kind, Enum):
         return kind(value)
     if isinstance(value, bool) or value != value:  # True is an int to Python; NaN is no number
@@ -68,8 +73,8 @@ def of_json(kind: Any, value: Any, *, rules: Rules = _NONE, later: bool = False)
     return _demand(value, isinstance(value, int | float if kind is float else kind), kind)
 
 
-def _demand(value: Any, holds: bool, kind: Any) -> Any:
-    if not holds:
+def _demand(value: Any, fits: bool, kind: Any) -> Any:
+    if not fits:
         raise TypeError(f"{value!r:.40} is not {getattr(kind, '__name__', kind)}")
     return value
 

@@ -1,4 +1,9 @@
-"""What two arms of a study differ in, as changes that can be switched one by one, or in groups."""
+"""What two arms of a study differ in, as changes that can be switched one by one, or in groups.
+
+A study that explains a difference (designs/explain.py) launches arms between its two: the
+reference with some keys of the other. Arms with `mpi = "mpich"` and `env = { X = "1" }` against
+defaults differ in the changes "mpi" and "env.X".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from paribus.core.hosts import Hosts
 from paribus.core.nodeset import fold
 
 MOST = 8
-"""Changes that are explained at once: more take more launches than anybody waits for."""
+"""The most changes that are explained at once: more take more launches than anybody waits for."""
 
 ONE: Mapping[str, tuple[str, ...]] = {
     **{key: (key,) for key in ("mpi", "transport", "adapter", "ranks_per_host", "argv")},
@@ -25,7 +30,7 @@ STACKS: Mapping[str, type] = {"container": Container, "hosts": Hosts}
 """Fields that are changes as a whole where one arm has none, else each of their fields is one."""
 
 WHERE = tuple(f"hosts.{one}" for one in ("addresses", "pocket", "scheduler", "ssh", "hypervisors"))
-"""Fields that say only together which hosts an arm has, and how they are reached."""
+"""Changes that only together say which hosts an arm has, and how they are reached."""
 
 FACTORS = {
     "mpi": "mpi",
@@ -43,23 +48,23 @@ FACTORS = {
     "ranks_per_host": "nodes",
     "hosts.order": "nodes",
 }
-"""Which factor of the audit explains what follows from a change; that of `container` or `hosts`
-stands for those of their fields that are not named. A variable explains itself alone."""
+"""The factor of the audit that explains the facts which follow from a change; that of `container`
+or `hosts` stands for their fields that are not listed. A variable explains only itself."""
 
 
 class Part(NamedTuple):
-    """Changes that are switched together: how they are called, their keys, what they need.
-
-    `needs` are the places, among the parts of the study, of those that must be switched before.
-    """
+    """Changes that are switched together."""
 
     name: str
-    keys: tuple[str, ...]
-    needs: tuple[int, ...] = ()
+    keys: tuple[str, ...]  # of the changes: "mpi", "env.X"
+    needs: tuple[int, ...] = ()  # indices of the study's parts that must be switched before
 
 
 def values_of(arm: Arm) -> dict[str, Any]:
-    """Return what an arm sets, by the key of the change that would switch it."""
+    """Return what an arm sets, by the key of the change that would switch it.
+
+    Of a key of ONE the values of its fields, of one of STACKS whether the arm has such a layer.
+    """
     found: dict[str, Any] = {f"env.{name}": value for name, value in sorted(arm.env.items())}
     for key, several in ONE.items():
         found[key] = tuple(getattr(arm, one) for one in several)
@@ -72,7 +77,7 @@ def values_of(arm: Arm) -> dict[str, Any]:
 
 
 def changes(reference: Arm, arm: Arm) -> tuple[str, ...]:
-    """Return the keys in which two arms differ, each of which can be switched."""
+    """Return the keys in which two arms differ: those of their fields where both have a layer."""
     ours, theirs = values_of(reference), values_of(arm)
     whole = {key for key in STACKS if ours[key] != theirs[key]}
     return tuple(
@@ -99,15 +104,14 @@ def combined(reference: Arm, arm: Arm, keys: Iterable[str], name: str) -> Arm:
 
 
 def implied_needs(reference: Arm, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return which change needs which others by what arms are: a number of ranks needs hosts."""
-    apart = [key for key in STACKS if key in keys and getattr(reference, key) is None]
+    """Return the changes that each change needs: ranks_per_host needs hosts or a container."""
     if "ranks_per_host" in keys and reference.container is None and reference.hosts is None:
-        return {"ranks_per_host": tuple(apart)}
+        return {"ranks_per_host": tuple(key for key in STACKS if key in keys)}
     return {}
 
 
 def plain_name(keys: Sequence[str]) -> str:
-    """Return what changes that are switched together are called where nobody names them."""
+    """Return the name of a part of these changes where the study gives it none."""
     if len(keys) > 2 and all(map(of_variable, keys)):
         return "environment"
     if set(keys) <= {*WHERE}:
@@ -116,7 +120,7 @@ def plain_name(keys: Sequence[str]) -> str:
 
 
 def of_variable(key: str) -> str:
-    """Return the variable that a change is of, "" for another change."""
+    """Return the name of the variable that a change sets, "" for another change."""
     return key.removeprefix("env.") if key.startswith("env.") else ""
 
 
@@ -144,19 +148,19 @@ def value_text(key: str, arm: Arm) -> str:
 
 
 def parts_of(study: Study) -> tuple[Part, ...]:
-    """Return the parts of a study that is explained, as its plan holds them; none of others.
+    """Return the parts of a study that explains a difference, as its plan has them; else none.
 
-    Raises ValueError for more than MOST, or not of two arms, LookupError and TypeError for what are
-    no parts.
+    Raises ValueError for more than MOST parts, or not two arms, LookupError and TypeError for
+    values that are no parts.
     """
-    held = study.asked.get("parts")
-    if not isinstance(held, list | tuple):
+    parts = study.asked.get("parts")
+    if not isinstance(parts, list | tuple):
         return ()
-    if len(held) > MOST:
+    if len(parts) > MOST:
         raise ValueError(f"more than {MOST} parts")
-    if held and len(study.arms) != 2:
+    if parts and len(study.arms) != 2:
         raise ValueError(f"parts of {len(study.arms)} arms")
-    return tuple(Part(one["name"], tuple(one["keys"]), tuple(one["needs"])) for one in held)
+    return tuple(Part(one["name"], tuple(one["keys"]), tuple(one["needs"])) for one in parts)
 
 
 def divisible(part: Part) -> bool:
@@ -165,15 +169,15 @@ def divisible(part: Part) -> bool:
 
 
 def within_of(study: Study) -> tuple[str, ...]:
-    """Return the group whose changes a study explains, after the groups that it is in."""
-    held = study.asked.get("within")
-    return tuple(map(str, held)) if isinstance(held, list | tuple) else ()
+    """Return the groups that a study looks into, from the outermost to the one it explains."""
+    names = study.asked.get("within")
+    return tuple(map(str, names)) if isinstance(names, list | tuple) else ()
 
 
 def confidence_of(study: Study, parts: Iterable[Part]) -> float:
-    """Return the confidence of a study of these parts, as one of several that explain two arms.
+    """Return the confidence of a study of these parts.
 
-    Where there are groups, it leaves half of its error to the study within one of them.
+    Studies may follow within its groups: each leaves half of its error to the next.
     """
     stages = len(within_of(study)) + any(map(divisible, parts))
     error: float = (1 - study.settings.confidence) * 0.5**stages
@@ -181,7 +185,7 @@ def confidence_of(study: Study, parts: Iterable[Part]) -> float:
 
 
 def explained_factors(study: Study) -> tuple[str, ...]:
-    """Return the factors that explain what follows from the changes of a study."""
+    """Return the factors of the audit that stand for the changes of a study."""
     keys = [key for part in parts_of(study) for key in part.keys]
     found = (FACTORS.get(key) or FACTORS.get(key.partition(".")[0]) for key in keys)
     return tuple(dict.fromkeys(name for name in found if name))

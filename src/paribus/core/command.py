@@ -1,4 +1,4 @@
-"""How a program is started: a command, the places of its ranks, and how it ended."""
+"""How a program is started: a command, the places of its ranks, and how its process ended."""
 
 from __future__ import annotations
 
@@ -14,26 +14,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An argv, what it adds to the environment, and files it needs in the scratch directory.
+    """What to start. Launchers, containers and schedulers are functions from Command to Command.
 
-    `outputs` are patterns of files in the scratch directory whose text belongs to its stdout. That
-    is its working directory too, unless `cwd` is another. `cores` are those that the plan binds its
-    ranks to, by node ("": this machine); none where some rank is not bound.
-    Launchers, containers and schedulers are pure functions from Command to Command; only
-    local.py runs one.
+    Only local.py runs one.
     """
 
     argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
-    cwd: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)  # added to the environment
+    files: Mapping[str, str] = field(default_factory=dict)  # to be in the scratch directory: texts
+    outputs: tuple[str, ...] = ()  # patterns of files there whose text is appended to stdout
+    cwd: str = ""  # the working directory; "": the scratch directory
+    # The cores that its ranks are bound to, by node ("": this machine); none if one is not bound.
     cores: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where one rank is: a node, "" for this machine, and its cores there (none: not bound)."""
+    """The place of one rank: a node ("": this machine), and its cores there (none: not bound)."""
 
     node: str = ""
     cores: tuple[int, ...] = ()
@@ -101,29 +98,23 @@ class Room(NamedTuple):
 
 
 Carried = Mapping[str, Mapping[str, int]]
-"""Bytes that each network of each node carried: probes.carried."""
+"""Bytes that each network carried, by node and network (probes/carried.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How a process ended. `exit_code` is negative for a signal, as in subprocess.
+    """How a process ended, and what its machine did meanwhile.
 
-    `cpu_s` and `involuntary` are the processor time in seconds and the preemptions of all that it
-    started here, None where that is not known. `room` is what was free at its end where it may
-    write: beside its output, in its scratch directory, in shared memory. `load` is how busy its
-    machine was before and after it, by the keys under load. of docs/facts.md, and `beside` who else
-    used the processors meanwhile; of several machines the busiest counts, which `load.node` names.
-    `carried` is known of hosts only. `energy_j` is what the nodes took meanwhile in joules, by
-    the source, of each that knows it of all of them.
+    Of several machines, `load` and `beside` are of the busiest, which the fact `load.node` names.
     """
 
-    exit_code: int
+    exit_code: int  # negative for a signal, as in subprocess
     wall_s: float
     timed_out: bool = False
-    cpu_s: float | None = None
-    involuntary: int | None = None
-    room: tuple[Room, ...] = ()
-    load: tuple[Facts, Facts] | None = None
-    beside: tuple[str, ...] = ()
-    carried: Carried = field(default_factory=dict)
-    energy_j: Mapping[Source, float] = field(default_factory=dict)
+    cpu_s: float | None = None  # processor time of all that it started here; None: not known
+    involuntary: int | None = None  # preemptions of these processes
+    room: tuple[Room, ...] = ()  # free at its end beside its output, in scratch, in shared memory
+    load: tuple[Facts, Facts] | None = None  # before and after: the keys load.* of docs/facts.md
+    beside: tuple[str, ...] = ()  # other programs that used the processors meanwhile
+    carried: Carried = field(default_factory=dict)  # known of hosts only
+    energy_j: Mapping[Source, float] = field(default_factory=dict)  # of all nodes, by source

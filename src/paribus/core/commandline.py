@@ -1,6 +1,7 @@
-"""The words of a command that is written as one text, and what in it only a shell understands.
+"""Splitting a command that is written as one text into its words, and quoting words as one text.
 
-No shell is started, so `echo 3 > file` would print `3 > file`, and do nothing.
+Paribus starts no shell: of `echo 3 > file` the program echo would get the words `>` and `file`.
+So what only a shell understands is refused, with the command that starts one.
 """
 
 from __future__ import annotations
@@ -11,38 +12,28 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
+# What is quoted: \x, 'x', or "x", whose inside is the group.
 _QUOTED = re.compile(r"""\\[^\n]|'[^']*'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
-_EXPANDED = r"\$[\w({@#!?$*-]"
+_EXPANDED = r"\$[\w({@#!?$*-]"  # $HOME, ${X}, $(date), $?
+# What shells expand even within double quotation marks, and shlex leaves as it is.
 _INSIDE = re.compile(rf"\\[$`\n]|{_EXPANDED}|`")
-"""What a shell, and shlex not, takes otherwise between double quotation marks."""
+# What means something to a shell outside of quotation marks: | > *.txt $X ~ #comment [ab].
 _SHELL = re.compile(rf"[|&;<>()`*?\n]|{_EXPANDED}|\\[$`\n]|(?:^|\s)[~#]|\[[^\]\s]+\]")
-_VARIABLE = re.compile(r"\s*\w+=")
+_VARIABLE = re.compile(r"\s*\w+=")  # OMP_NUM_THREADS=4 ./solver
 _SHELLS = re.compile(r"(?:\S*/)?(?:ba|da|k|z)?sh")
-_COMMAND = re.compile(r"-\w*c")
+_COMMAND = re.compile(r"-\w*c")  # the option of a shell before its command: -c, -lc
 _OF_A_SHELL = frozenset(
     {
-        *(
-            "cd",
-            "pushd",
-            "popd",
-            "ulimit",
-            "umask",
-            "export",
-            "unset",
-            "set",
-            "shopt",
-            "source",
-            ".",
-        ),
-        *("alias", "eval", "exec", "trap", "module", "ml"),
+        *("cd", "pushd", "popd", "ulimit", "umask", "export", "unset", "set", "shopt", "source"),
+        *(".", "alias", "eval", "exec", "trap", "module", "ml"),
     }
 )
-"""Commands that a shell runs in itself (POSIX and bash; Environment Modules and Lmod define
-`module` and `ml` as functions); what else shells have built in is a program as well."""
+"""Commands that change the shell itself (POSIX and bash; Environment Modules and Lmod define
+`module` and `ml` as functions). Other commands that shells have built in are programs as well."""
 
 
 def typed(words: Iterable[object]) -> str:
-    """Return a command of these words, such as a path, as it is typed into a shell.
+    r"""Return the command of these words as it is typed into a shell: quoted where needed.
 
     >>> typed(["paribus", "report", "my study"])
     "paribus report 'my study'"
@@ -51,10 +42,10 @@ def typed(words: Iterable[object]) -> str:
 
 
 class NotSplitError(ValueError):
-    """Says why a text is no command by itself, and the `fix` where that is not to write `shell`.
+    """A text is no command by itself; the message says why.
 
-    `shell` is the command that starts a shell for it, and `variable` the beginning of the
-    assignment that it begins with, or "".
+    `shell` is the command that would start a shell for it, "" where `fix` says what to do instead;
+    `variable` is how the assignment begins that the text begins with ("X="), or "".
     """
 
     def __init__(self, cause: str, fix: str = "", *, shell: str = "", variable: str = "") -> None:
@@ -80,8 +71,8 @@ def split(text: str) -> tuple[str, ...]:
         raise NotSplitError("is not UTF-8", "put it into a script") from None
     except ValueError:
         raise NotSplitError("has a quotation mark without its counterpart", "close it") from None
-    # What is quoted is no space: a `~` after it does not begin a word.
-    bare = _QUOTED.sub(lambda found: f"\0{_left(found[1] or '', words)}", text)
+    # In place of what is quoted stands NUL, not a space: a `~` after it does not begin a word.
+    bare = _QUOTED.sub(lambda found: f"\0{_for_a_shell(found[1] or '', words)}", text)
     for kind in (_SHELL.search, _VARIABLE.match):
         if found := kind(bare):
             sign = found[0].strip() or "a new line"
@@ -101,19 +92,19 @@ def split(text: str) -> tuple[str, ...]:
     return words
 
 
-def _left(inside: str, words: tuple[str, ...]) -> str:
-    """Return what is for a shell between double quotation marks.
+def _for_a_shell(inside: str, words: tuple[str, ...]) -> str:
+    """Return those signs between double quotation marks that only a shell understands.
 
-    A shell that the command starts by itself gets `$X` as it stands, and knows what it means.
+    In `sh -c "echo $X"` the shell that the command starts gets `$X` as it stands, which is right.
     """
-    left = _INSIDE.findall(inside)
+    signs = _INSIDE.findall(inside)
     if any(_SHELLS.fullmatch(one) and _COMMAND.fullmatch(two) for one, two in pairwise(words)):
-        left = [one for one in left if one.startswith("\\")]
-    return "".join(left)
+        signs = [one for one in signs if one.startswith("\\")]
+    return "".join(signs)
 
 
 def instead_of(file: Path) -> str:
-    """Return what to give instead of `file`, which is no study directory."""
+    """Return the advice for `file`, which was given as a study directory and is none."""
     made = Path(f"{file.stem}.study")
     if file.suffix in (".toml", "") and (made / "plan.json").exists():
         return f"`{typed(('paribus', 'report', made))}` shows what the study measured"

@@ -33,7 +33,10 @@ class Container:
 
 
 def hosts_for(container: Container | None, ranks: int, per_host: int) -> int:
-    """Return how many hosts `ranks` ranks see: containers that stand for hosts, or this machine."""
+    """Return the number of hosts that `ranks` ranks see, `per_host` on each (0: all on one).
+
+    These are containers that stand for hosts, or this machine.
+    """
     if container is None or container.each == "rank" or not per_host:
         return 1
     return -(-ranks // per_host)
@@ -52,11 +55,10 @@ class Adapter:
 
 
 BUILD = "{build}"
-"""Stands for the directory of an arm's build, where programs, wrappers and variables name files."""
-
+"""In `argv`, `wrap`, `env` and parameters: replaced by the directory of the arm's build."""
 
 SEED = "{seed}"
-"""Stands in the commands of a build for a number: another one for each build of a study."""
+"""In the commands of a build: replaced by a number, another one for each build of a study."""
 
 
 class Built(NamedTuple):
@@ -72,15 +74,11 @@ class Built(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A command that switches the platform: its words, and the host that runs it.
-
-    `on` is the name of a host or a hypervisor of the arm, "" for this machine. With `limit_s`, the
-    seconds that it may take, it is a command of Paribus itself, and its words are those of one.
-    """
+    """A command that switches the platform, and the host that runs it."""
 
     argv: tuple[str, ...]
-    on: str = ""
-    limit_s: float = 0.0
+    on: str = ""  # the name of a host or a hypervisor of the arm; "": this machine
+    limit_s: float = 0.0  # seconds that it may take, if it is a command of Paribus itself
 
     def __str__(self) -> str:
         words = " ".join(self.argv)
@@ -89,57 +87,43 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """The platform at one level of the factor: a stack of layers around the program.
-
-    `hosts` of None is this machine; `adapter` is what their messages take. `ranks_per_host` counts
-    on hosts, 0 for an equal share, and where containers stand for hosts, 0 for all. What `observe`
-    prints is the level that `before` switched to; with `level` it must be this one. `argv` replaces
-    that of the benchmarks that have the parameter, and `wrap` is put before the program, or before
-    the launcher. `build` makes the arm's programs in a copy of `source`; `built` is what it made,
-    while launches are made. `price` is that of one node, as units.parse_price reads it.
-    """
+    """The platform at one level of the factor: a stack of layers around the program."""
 
     name: str
-    mpi: str | None = None
+    mpi: str | None = None  # the directory or name of an MPI; None: the first that is found
     transport: Transport = "auto"
     container: Container | None = None
-    hosts: Hosts | None = None
-    adapter: Adapter | None = None
-    ranks_per_host: int = 0
+    hosts: Hosts | None = None  # None: this machine
+    adapter: Adapter | None = None  # the RDMA port that messages between hosts take
+    ranks_per_host: int = 0  # 0: an equal share on hosts, all ranks in one container
     env: Mapping[str, str] = field(default_factory=dict)
-    before: tuple[Step, ...] = ()
-    after: tuple[Step, ...] = ()
-    observe: tuple[Step, ...] = ()
-    level: str = ""
-    argv: tuple[str, ...] = ()
-    wrap: tuple[str, ...] = ()
+    before: tuple[Step, ...] = ()  # switches the platform to this arm
+    after: tuple[Step, ...] = ()  # switches it back
+    observe: tuple[Step, ...] = ()  # prints the level that `before` switched to
+    level: str = ""  # what `observe` must print, "" where any text will do
+    argv: tuple[str, ...] = ()  # replaces that of benchmarks which have this parameter
+    wrap: tuple[str, ...] = ()  # a command put before the program or the launcher: `wrap_around`
     wrap_around: Literal["rank", "launcher"] = "rank"
-    build: tuple[tuple[str, ...], ...] = ()
+    build: tuple[tuple[str, ...], ...] = ()  # commands that build its programs, in a copy of source
     source: str = ""
-    built: Built | None = None
-    price: str = ""
+    built: Built | None = None  # what they made, known once launches are made
+    price: str = ""  # of one node, as units.parse_price reads it: "2.07 EUR/node-hour"
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A benchmark as one study uses it; `label` is unique within the study.
+    """A benchmark as one study uses it; in a study that scales, one size of it."""
 
-    `timeout_s` is the limit of a launch; None means one drawn from the warm-up launches. The
-    first of `endpoints` decides; the others are reported beside it, each on its own. In a study
-    that scales, each size is a selection: `of` is the benchmark that it is a size of, and `hosts`
-    how many hosts of each arm it takes, the first ones; 0 for as many as the ranks need.
-    """
-
-    label: str
+    label: str  # unique within the study
     benchmark: str
     ranks: int
     parameters: Mapping[str, Any]
-    timeout_s: float | None = None
-    file: str | None = None
+    timeout_s: float | None = None  # of a launch; None: a limit by the warm-up launches
+    file: str | None = None  # of a benchmark file of the user
     file_sha256: str | None = None
-    endpoints: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
-    of: str = ""
-    hosts: int = 0
+    endpoints: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")  # the first decides
+    of: str = ""  # the label of the benchmark that this is a size of
+    hosts: int = 0  # how many hosts of each arm it takes, the first ones; 0: what the ranks need
 
     @property
     def size(self) -> int:
@@ -161,7 +145,7 @@ class Scaling:
 
 
 MOST_MARGIN = 100.0
-"""Above it no figure would ever differ."""
+"""The largest margin, as a share: above it no figure would ever differ."""
 
 MOST_BUILDS = 100
 """Builds of an arm at most: each is a copy of its source."""
@@ -174,37 +158,30 @@ SHUFFLED = 6
 class Settings:
     """The [plan] table: everything about the design that is fixed before the first launch.
 
-    `margin` of None means the metric's own; `blocks` is the most blocks per benchmark; `seed` of
-    None means one drawn when the plan is frozen.
-
-    `unit` "session": the factor is expensive to switch, so a block is a pair (or more) of
-    sessions of `launches` launches each, and the median of a session is what counts. "build": so it
-    is, and each session has another build of its arm. `layout` "duet": the arms of a block are
-    launched at the same time, each on its half of the cores. `decides`: a benchmark goes on until
-    its headline is decided, or until its cases are as well; "sizes": and not before there are
-    blocks for a band over its sizes (stats/band.py).
-    `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
-    `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
-    `allocations`: into how many of a scheduler the blocks are divided, 0 for as few as will do.
-    `design` "few": looks from 6 blocks on, the first of them shuffled (stats/few.py); "auto": that
-    one where a warm-up launch turns out expensive, else "standard"; "explain": combinations of what
-    two arms differ in. Which design that is, and what it does, stands in paribus.designs.
+    `unit` "session": the factor is expensive to switch, so a block is one session of each arm with
+    `launches` launches, and the median of a session is what counts; "build": likewise, and each
+    session has another build of its arm. `layout` "duet": the arms of a block are launched at the
+    same time, each on its half of the cores. `decides`: a benchmark goes on until its headline is
+    decided, or until its cases are as well; "sizes": and not before there are blocks enough for
+    a band over its sizes (stats/band.py). `design` "few": looks from 6 blocks on, the first of
+    them shuffled (stats/few.py); "auto": that one where a warm-up launch turns out expensive, else
+    "standard"; "explain": combinations of the changes between two arms. See paribus.designs.
     """
 
-    margin: float | None = None
+    margin: float | None = None  # a share; None: the metric's own
     confidence: float = 0.95
-    blocks: int = 60
-    budget_s: float | None = None
-    seed: int | None = None
+    blocks: int = 60  # the most blocks of a benchmark
+    budget_s: float | None = None  # seconds spent in launches
+    seed: int | None = None  # None: drawn when the plan is frozen
     bind: Literal["core", "none"] = "core"
     unit: Literal["launch", "session", "build"] = "launch"
-    launches: int = 5
+    launches: int = 5  # of a session
     layout: Literal["pairs", "duet"] = "pairs"
     decides: Literal["headline", "cases", "sizes"] = "headline"
-    monitor: bool = False
-    every_s: float = 0.0
-    same_nodes: bool = False
-    allocations: int = 0
+    monitor: bool = False  # without end, judged by a confidence sequence, valid at any moment
+    every_s: float = 0.0  # of a monitored study: seconds from block to block
+    same_nodes: bool = False  # all arms and allocations have the nodes of the first allocation
+    allocations: int = 0  # of a scheduler, among which the blocks are divided; 0: as few as will do
     design: str = "standard"
 
 
@@ -223,16 +200,12 @@ of a core. LAMMPS with 58, 50 and 20 % of its cores spent 38, 50 and 60 % of its
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """The calls of an application, which the benchmark `replay` makes: its parameter of that name.
+    """The MPI calls of an application, which the benchmark `replay` makes again."""
 
-    They took `seconds` by the clock; `computing` is the share outside MPI of what was not lost to
-    others on its cores, and `spread` how far the times of several runs were apart.
-    """
-
-    calls: str
-    seconds: float
-    computing: float
-    spread: float = 0.0
+    calls: str  # as the parameter `calls` of `replay`
+    seconds: float  # of wall clock that they took
+    computing: float  # share of the time outside MPI, without that lost to other programs
+    spread: float = 0.0  # how far the times of several runs were apart, as a share
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +231,8 @@ class Profile:
 class Study:
     """One question: factor, arms (the first is the reference), benchmarks, plan.
 
-    `hosts` are those that the command line named, as it did, by arm. `asked` are the values of
-    other keys of lenses, by key.
+    `explains` are keys of facts that the factor explains beyond its own. `hosts` are those that
+    the command line named, by arm. `asked` holds the values of other keys of lenses.
     """
 
     question: str
@@ -285,7 +258,7 @@ class Study:
 
 
 def arm_at(arm: Arm, selection: Selection) -> Arm:
-    """Return `arm` with the hosts that a launch of `selection` takes of it."""
+    """Return `arm` with only those of its hosts that a launch of `selection` takes."""
     if not (arm.hosts and selection.hosts):
         return arm
     each = selection.ranks // selection.hosts
@@ -294,14 +267,14 @@ def arm_at(arm: Arm, selection: Selection) -> Arm:
 
 def nodes_of(arm: Arm, selection: Selection) -> int:
     """Return the number of nodes that the ranks of a benchmark are on in an arm."""
-    its = arm_at(arm, selection)
-    if its.hosts is None or not selection.ranks:
+    arm = arm_at(arm, selection)
+    if arm.hosts is None or not selection.ranks:
         return 1
-    return len(set(nodes_of_ranks(its.hosts, selection.ranks, its.ranks_per_host)))
+    return len(set(nodes_of_ranks(arm.hosts, selection.ranks, arm.ranks_per_host)))
 
 
 def check_sound(study: Study) -> None:
-    """Raise ValueError for figures that no study file may have."""
+    """Raise ValueError for settings that no study file can have, as a forged plan may."""
     settings = study.settings
     counts = min(settings.blocks, settings.launches, len(study.arms) - 1, len(study.benchmarks))
     margin = 1.0 if settings.margin is None else settings.margin

@@ -54,7 +54,7 @@ class UserError(ParibusError):
 class StudyError(UserError):
     """A study file says something that cannot be done; names file, key, value and fix.
 
-    `faults` say by key what is wrong there and what to do, for a form that shows it at its field.
+    `faults` has for each key what is wrong and what to do, for a form that shows it at its field.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class ParseError(LaunchError):
     """What a program printed is not what success prints.
 
     `line` is the 1-based number of the offending line, 0 when no single line is to blame. `alone`:
-    so it looks when each rank started by itself: several outputs in one, or that of one rank.
-    `form`: the launch did what it was asked for, which nobody reads.
+    as if each rank had started by itself: several outputs in one, or that of one rank. `form`: the
+    launch did what it was asked for, but in a form that no reader understands.
     """
 
     def __init__(

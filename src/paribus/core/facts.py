@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
 OF_ADAPTER, OF_OTHERS = "load.during.adapter_bytes", "load.during.other_bytes"
-"""Bytes on the port of the arm, on the host where it counted least, and on its other networks."""
+"""Facts of a launch: bytes through the arm's RDMA port, on the host with the fewest; and bytes
+over all other networks."""
 
 Class = Literal["identical", "covaries", "volatile", "identity"]
 
@@ -17,22 +18,17 @@ CLASSES: tuple[Class, ...] = get_args(Class)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How the facts with these keys are judged: a row of audit/classes.toml, or of a Reader.
+    """How the facts with these keys are judged: a row of audit/classes.toml, or of a Reader."""
 
-    `moves` says by layer of benchmark how likely a difference moves a figure, 0 (not known to) to
-    3 (nearly always); "other" stands for every layer that is not named. A fact that covaries is
-    explained when one of those that it `follows` differs and is explained. A volatile one is
-    worth a word when its typical values lie more than `notable` apart. With `hidden` the fact may
-    only be out of sight where it is absent.
-    """
-
-    keys: tuple[str, ...]
+    keys: tuple[str, ...]  # patterns, as `matches` takes them
     kind: Class
-    reason: str
+    reason: str  # why a difference matters
+    # By layer of benchmarks, how likely a difference is to move a figure: 0 (not known to) to 3
+    # (nearly always); "other" stands for every layer that is not named.
     moves: Mapping[str, int] = field(default_factory=dict)
-    follows: tuple[str, ...] = ()
-    notable: float | None = None
-    hidden: bool = False
+    follows: tuple[str, ...] = ()  # of a fact that covaries: a difference of these explains it
+    notable: float | None = None  # of a volatile fact: typical values further apart are reported
+    hidden: bool = False  # whether a fact that is absent may be there, but out of sight
 
     def likely(self, layers: Iterable[str]) -> int:
         """Return how likely this fact is to move a benchmark of any of `layers`: 0 to 3."""
@@ -41,7 +37,7 @@ class Row:
 
 
 def of_tool(*keys: str, reason: str, follows: tuple[str, ...] = ()) -> Row:
-    """Return how facts that a tool's output gives are judged: equal, or following from others."""
+    """Return the row for facts that a tool's output gives: identical, or following from others."""
     return Row(keys, "covaries" if follows else "identical", reason, {"other": 3}, follows)
 
 

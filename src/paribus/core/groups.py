@@ -1,4 +1,4 @@
-"""Values in groups, by what they have in common; names in the order of the numbers in them."""
+"""Grouping pairs by their first member, and sorting names by the numbers in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIGITS = re.compile("([0-9]+)")
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the second of all pairs by the first: groups in the order of their first members.
+    """Return the second members of `pairs` by their first, in the order in which these appear.
 
     >>> grouped([("a", 1), ("b", 2), ("a", 3)])
     {'a': [1, 3], 'b': [2]}
@@ -24,6 +24,6 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts log2 before log10, and for which run01 is run1."""
+    """Return a key for sorting that puts log2 before log10; that of run01 is that of run1."""
     digits = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
     return tuple((len(part) if i % 2 else 0, part) for i, part in enumerate(digits))

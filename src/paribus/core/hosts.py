@@ -42,15 +42,11 @@ class Ssh:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What each pocket host's link is like. A frame from host to host is late and lost once.
+    """How the link of each pocket host is shaped. A frame is delayed, and may be lost, once."""
 
-    `rate`: bits a second in each direction, Ethernet headers counted, 0 for no limit. `delay_s`:
-    how much longer a frame takes from one host to another, one way. `loss`: the share of frames.
-    """
-
-    rate: int = 0
-    delay_s: float = 0.0
-    loss: float = 0.0
+    rate: int = 0  # bits a second in each direction, Ethernet headers counted; 0: no limit
+    delay_s: float = 0.0  # added to a frame from one host to another, one way
+    loss: float = 0.0  # the share of frames that are lost
 
     def __str__(self) -> str:
         parts = (
@@ -103,24 +99,20 @@ class Scheduler:
 class Hosts:
     """The hosts of an arm: `addresses` over ssh, `pocket` hosts here, or those of an allocation.
 
-    Until a `scheduler` has named the nodes these are, `addresses` names as many: n1, n2, ...
-
-    `network` is the address range (CIDR) or interface that MPI takes, "" for its own choice.
-    `order` is how ranks are numbered: one host filled after the other ("slot"), or in turn.
-    `hypervisors` are the machines that the hosts are guests of, reached as these are: one for each,
-    or one for as many hosts in a row; none where the study does not name them.
-    `launcher` is what starts ranks, "" for the MPI's own.
+    With a `scheduler`, `addresses` are placeholders (n1, n2, ...) until it has named the nodes.
+    `hypervisors` are the machines that the hosts are guests of, reached over ssh as well: one for
+    each host, or one for as many hosts in a row; none where the study does not name them.
     """
 
     addresses: tuple[Address, ...] = ()
-    pocket: int = 0
+    pocket: int = 0  # the number of network namespaces of this machine that stand for hosts
     scheduler: Scheduler | None = None
     ssh: Ssh = field(default_factory=Ssh)
     link: Link = field(default_factory=Link)
-    network: str = ""
-    order: Order = "slot"
+    network: str = ""  # the address range (CIDR) or interface for MPI; "": its own choice
+    order: Order = "slot"  # of ranks: fill one host after the other ("slot"), or take turns
     hypervisors: tuple[Address, ...] = ()
-    launcher: Literal["", "srun"] = ""
+    launcher: Literal["", "srun"] = ""  # what starts ranks; "": the MPI's own
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,7 +122,7 @@ class Hosts:
         )
 
     def below(self, number: int) -> str:
-        """Return the name of the hypervisor of the host of this number, "" where none is named."""
+        """Return the name of the hypervisor of host `number`, from 0; "" where none is named."""
         each = len(self.addresses) // max(1, len(self.hypervisors))
         return self.hypervisors[number // each].name if self.hypervisors else ""
 

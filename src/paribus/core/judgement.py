@@ -10,43 +10,38 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from paribus.core.design import Study
+from paribus.core.groups import grouped
 from paribus.core.model import Case, Direction, Facts, Launch, Metric, State
 from paribus.core.reasons import NoticeName, Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Launches of one benchmark in one arm, by what came of them; all took `wall_s` seconds.
-
-    `counted` are those that the report rests on and `rerun` those of blocks that do not count: the
-    `launches` are both, and of these some `failed`, `timed_out`, were `invalid`, or met a machine's
-    `faults`. `first` are first attempts, without faults, and `first_failed` those that failed: by
-    them reliability is judged. Apart is the `warm_up`, its reruns included, and those of it that
-    gave no usable output, `warm_up_failed`.
-    """
+    """Numbers of launches of one benchmark in one arm, by their outcome."""
 
     benchmark: str
     arm: str
-    counted: int
-    failed: int
+    counted: int  # those that the report rests on
+    failed: int  # this and the next two: of all `launches`
     timed_out: int
     invalid: int
     first_error: str = ""
-    warm_up: int = 0
+    warm_up: int = 0  # of the warm-up and its reruns, which are in no other number
     warm_up_failed: int = 0
-    wall_s: float = 0.0
-    rerun: int = 0
-    faults: int = 0
-    first: int = 0
+    wall_s: float = 0.0  # seconds that all of them took
+    rerun: int = 0  # of blocks that do not count
+    faults: int = 0  # of `launches`: the measuring machine lacked something
+    first: int = 0  # first attempts without a fault: by them reliability is judged
     first_failed: int = 0
 
     @property
     def launches(self) -> int:
+        """All launches but those of the warm-up."""
         return self.counted + self.rerun
 
     @property
     def failures(self) -> int:
-        """Return how many of the launches gave nothing usable."""
+        """How many of the launches gave nothing usable."""
         return self.failed + self.timed_out + self.invalid + self.faults
 
 
@@ -123,23 +118,19 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a comparison says against a margin: one word, and the code of the reason for it.
-
-    `figures` are what the reason rests on; docs/report.md lists them by code. With `size_known`
-    False only the word stands, not the ratio: the time limit cut off too many launches.
-    """
+    """What a comparison says against a margin: one word, and the code of the reason for it."""
 
     word: Word
     code: Reason
-    final: bool
-    blocks_needed: int | None = None
-    size_known: bool = True
-    figures: Mapping[str, Any] = field(default_factory=dict)
+    final: bool  # whether no further launch can change it
+    blocks_needed: int | None = None  # an estimate, where the word is "undecided"
+    size_known: bool = True  # False: the ratio is no size, as time limits cut off too many launches
+    figures: Mapping[str, Any] = field(default_factory=dict)  # by code in docs/report.md
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Launch medians of one arm at one case: how many, their median and their quartiles."""
+    """Launch medians of one arm at one case: how many, their median, `low` and `high` quartile."""
 
     launches: int
     median: float
@@ -151,38 +142,37 @@ class Spread:
 class Finding:
     """One row of the report: an arm against the reference, for a headline or one case.
 
-    `case` is None for the headline of the benchmark (mean log ratio over its cases, per block);
-    then `reference_value` and `arm_value` are geometric means over the cases. In that of a layer
-    `benchmark` is its name, without values: a ratio of times, rates as their inverse. `reference`
-    is "" for the first arm, another in `Judgement.pairs`. `history`: what each look said so far.
-    `decides` is False in `Judgement.others`.
+    A headline (`case` None) is the mean log ratio over the cases of a benchmark, block by block;
+    its `reference_value` and `arm_value` are geometric means over the cases. The headline of a
+    layer has the layer's name as `benchmark`, no values, and a ratio of times: that of a rate is
+    inverted.
     """
 
     benchmark: str
     arm: str
     metric: Metric
     case: Case | None
-    margin: float
+    margin: float  # a share: 0.02 is 2 %
     comparison: Comparison | None
     verdict: Verdict
     reference_value: Spread | None
     arm_value: Spread | None
-    reference: str = ""
-    history: tuple[Comparison, ...] = ()
-    decides: bool = True
+    reference: str = ""  # the other arm in Judgement.pairs; "" for the first arm of the study
+    history: tuple[Comparison, ...] = ()  # at each look so far
+    decides: bool = True  # False in Judgement.others
 
 
 def usable(finding: Finding) -> Comparison | None:
     """Return the ratio of a finding, None where it has no interval or must not be relied on."""
     known = finding.comparison
-    held = finding.verdict.word in (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA)
-    if known is None or held or not finding.verdict.size_known:
+    withheld = finding.verdict.word in (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA)
+    if known is None or withheld or not finding.verdict.size_known:
         return None
     return known if 0 < known.low <= known.high < math.inf else None
 
 
 def slowness(finding: Finding) -> Comparison | None:
-    """Return how many times as slow the arm is; None where the verdict does not stand by a size."""
+    """Return how many times as slow as the reference the arm is; None where no size is known."""
     known = finding.comparison
     if known is None or not finding.verdict.size_known or not 0 < known.ratio < math.inf:
         return None
@@ -225,10 +215,7 @@ class Point:
     """One launch on the time axis of the report.
 
     `level` is the geometric mean over cases of the launch median, divided by the reference's
-    typical one: 1.0 is the reference's usual level. None for a launch that gave no samples.
-    Unusual is a launch that lies far from its like, `outlying` by so many times the usual level of
-    its arm, or was `disturbed`, for these reasons; it counts nevertheless. `attempt` is which one
-    of this launch of the plan it was, from 0; `void` is why it does not count.
+    typical one: 1.0 is the reference's usual level. An outlying or disturbed launch counts.
     """
 
     number: int
@@ -237,19 +224,19 @@ class Point:
     arm: str
     at_s: float
     state: State
-    level: float | None
-    outlying: float | None = None
-    disturbed: tuple[str, ...] = ()
-    attempt: int = 0
-    void: str = ""
+    level: float | None  # None: the launch gave no samples
+    outlying: float | None = None  # its multiple of the arm's usual level, if far from the others
+    disturbed: tuple[str, ...] = ()  # why the noise gate doubts it
+    attempt: int = 0  # which attempt at this launch of the plan it was, from 0
+    void: str = ""  # why it does not count
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How the samples that decide a benchmark are distributed in an arm: `values` at even shares.
+    """Quantiles of the samples that decide a benchmark in an arm, at even shares, ascending.
 
-    They are of all launches that count, ascending, in the unit of the metric; of several cases as
-    if all were the mean one.
+    They are of all launches that count, in the unit of the metric; samples of several cases are
+    scaled to the mean case.
     """
 
     benchmark: str
@@ -258,22 +245,16 @@ class Distribution:
 
 
 class Figures(NamedTuple):
-    """What one counting launch contributes: a figure of each metric at each case.
-
-    `values` are by name of one of the `metrics` and case, in its unit. `launch` is the number in
-    the plan, or of numbers from elsewhere a count; `block` is None where nothing pairs launches.
-    `at_s` is when it started, in seconds since the first one, None if that is unknown. `file` is
-    where numbers from elsewhere were read.
-    """
+    """What one launch that counts contributes: a figure of each metric at each case."""
 
     arm: str
-    block: int | None
-    launch: int
-    at_s: float | None
+    block: int | None  # None where nothing pairs launches
+    launch: int  # its number in the plan; of numbers from elsewhere, a count
+    at_s: float | None  # its start, in seconds since that of the first launch; None: unknown
     benchmark: str
     metrics: Mapping[str, Metric]
-    values: Mapping[tuple[str, Case], float]
-    file: str = ""
+    values: Mapping[tuple[str, Case], float]  # by name of a metric and case, in the metric's unit
+    file: str = ""  # where numbers from elsewhere were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,69 +281,57 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a study has done so far, passed on before each launch and after each block.
+    """What a study has done so far, passed on before each launch and after each block."""
 
-    `launch` is the one about to start, None at the end. `headlines` are the findings so far;
-    `left_s` is the time left if every undecided benchmark goes to its last block. After `look`
-    blocks of an undecided one the evidence is weighed next, in `look_s` seconds (0: without looks).
-    """
-
-    launch: Launch | None
-    blocks_done: Mapping[str, int]
+    launch: Launch | None  # the one about to start, None at the end
+    blocks_done: Mapping[str, int]  # by label of a benchmark
     blocks_most: int
     launches_done: int
     launches_most: int
     elapsed_s: float
-    left_s: float | None
+    left_s: float | None  # if every undecided benchmark goes to its last block
     headlines: tuple[Finding, ...]
     failures: int
-    look: int = 0
-    look_s: float | None = None
+    look: int = 0  # blocks of an undecided benchmark at its next look, 0: without looks
+    look_s: float | None = None  # seconds until then
 
 
 @dataclass(frozen=True)
 class Judgement:
     """Everything that a report shows, computed from a study directory and nothing else.
 
-    `complete` is False while the study can be resumed; at the blocks `looks` verdicts may fall, by
-    intervals of confidence `level`. `headlines` decide, one for each benchmark and arm. Beside them
-    stand `others` (the headlines of the other figures of each benchmark, corrected for the number
-    of all its figures), `layers` (of two benchmarks or more), `endpoints` (headlines of those that
-    do not decide), and, with more than two arms, `pairs`: each arm against each other. `cases` are
-    corrected for their number: a word other than "undecided" has the family's support. `design`
-    says in one sentence how the figures came about and what that controls. `voided` are launches
-    that do not count, beside the `points`. `distributions` are of samples, where launches have
-    several, `carriers` the transports between ranks, where known, `lenses` the rows of each lens by
-    name (lens.py), `figures` those of the launches that all rests on, when asked for.
+    `cases` and `others` are corrected for their number: a word other than "undecided" has the
+    support of the whole family.
     """
 
     study: Study
     plan_sha256: str
     directory: str
-    sentence: str
-    complete: bool
-    headlines: tuple[Finding, ...]
+    sentence: str  # the answer, in one sentence
+    complete: bool  # False while the study can be resumed
+    headlines: tuple[Finding, ...]  # these decide: one for each benchmark and arm
     cases: tuple[Finding, ...]
     tallies: tuple[Tally, ...]
     points: tuple[Point, ...]
     differences: tuple[Difference, ...]
-    facts: Mapping[str, Facts]
+    facts: Mapping[str, Facts]  # by arm
     equal_facts: int
     notices: tuple[Notice, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    started: float | None = None
+    started: float | None = None  # seconds since the epoch
     wall_s: float = 0.0
-    looks: tuple[int, ...] = ()
-    level: float = 0.0
-    others: tuple[Finding, ...] = ()
-    layers: tuple[Finding, ...] = ()
-    endpoints: tuple[Finding, ...] = ()
-    pairs: tuple[Finding, ...] = ()
-    design: str = ""
-    carriers: tuple[Carrier, ...] = ()
-    voided: tuple[Point, ...] = ()
-    distributions: tuple[Distribution, ...] = ()
-    lenses: Mapping[str, Any] = field(default_factory=dict)
+    looks: tuple[int, ...] = ()  # the blocks at which a verdict may fall
+    level: float = 0.0  # the confidence of the intervals at these looks
+    others: tuple[Finding, ...] = ()  # headlines of the other metrics of each benchmark
+    layers: tuple[Finding, ...] = ()  # headlines of layers with two benchmarks or more
+    endpoints: tuple[Finding, ...] = ()  # headlines at the endpoints that do not decide
+    pairs: tuple[Finding, ...] = ()  # with more than two arms: each against each other
+    design: str = ""  # in one sentence: how the figures came about, and what that controls
+    carriers: tuple[Carrier, ...] = ()  # where known
+    voided: tuple[Point, ...] = ()  # launches that do not count; they are not among `points`
+    distributions: tuple[Distribution, ...] = ()  # where launches have several samples
+    lenses: Mapping[str, Any] = field(default_factory=dict)  # the rows of each lens, by its name
+    # Of the launches that all this rests on, when asked for.
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property
@@ -373,9 +342,7 @@ class Judgement:
         """Return the rows of `findings` that belong to the benchmark `label`, in order."""
         known = self._sorted.get(id(findings))
         if known is None or known[0] is not findings:
-            by_label: dict[str, list[Finding]] = {}
-            for finding in findings:
-                by_label.setdefault(finding.benchmark, []).append(finding)
+            by_label = grouped((finding.benchmark, finding) for finding in findings)
             known = self._sorted[id(findings)] = findings, by_label
         return tuple(known[1].get(label, ()))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 PACKAGE = "paribus.lenses"
-"""What the name of a module is relative to that begins with a dot."""
+"""The package that holds the modules of LENSES."""
 
 Part = Literal["verdicts", "ratios", "rankings", "cases", "endpoints"]
 """The parts of a report that a lens can follow, in their order."""
@@ -39,40 +39,40 @@ Part = Literal["verdicts", "ratios", "rankings", "cases", "endpoints"]
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The line of a lens: its module, and what needs it.
+    """The entry of a lens in LENSES: its module, and what makes Paribus import it.
 
-    That is a key of the study file (`study`) or of its arms (`arm`), which the KEYS of the module
-    `study` beside its own, lens.py, read; or one of `needs`: another field of study or arms, the
-    first two parts of a fact, a parameter of cases, or a layer of benchmarks. Of launches it needs
-    so many `blocks`, and so many `points` of that parameter. `keys` are in every verdict, with an
-    empty list where the lens has nothing, and stand, as all its keys, before the key `before` of
-    the core. `design` is that of a study file with its keys. With `findings` there are findings of
-    its own in the verdict, under its name before the cases, and in the table of these. `rules` are
-    its words for `--fail-on`, each with what it takes; "@" stands for all that name sizes.
+    A lens is used if the study file has one of its keys, or if one of `needs` is there: another
+    field of the study or its arms, the first two parts of a fact's key ("launch.energy"), a
+    parameter of cases ("bytes"), or a layer of benchmarks ("gpu").
     """
 
-    module: str
-    study: tuple[str, ...] = ()
-    arm: tuple[str, ...] = ()
+    module: str  # relative to PACKAGE
+    study: tuple[str, ...] = ()  # keys of the study file; KEYS of the lens's study.py reads them
+    arm: tuple[str, ...] = ()  # keys of an arm in the study file, read likewise
     needs: tuple[str, ...] = ()
-    blocks: int = 0
-    points: int = 0
-    keys: tuple[str, ...] = ()
-    before: str = "tallies"
-    design: str = ""
-    findings: bool = False
+    blocks: int = 0  # the fewest blocks of launches
+    points: int = 0  # the fewest values of the parameter of cases that is in `needs`
+    keys: tuple[str, ...] = ()  # in every verdict: an empty list where the lens has no rows
+    before: str = "tallies"  # the key of the core's verdict before which the lens's keys stand
+    design: str = ""  # of a study file that has a key of `study` and names no design
+    findings: bool = False  # whether its findings are in the verdict, under its name
     rules: Mapping[str, str] = field(default_factory=dict)
+    # The rules of `--fail-on` that it judges, each with what it needs; "@" is any with a size.
 
     def suffice(self, blocks: int, points: Mapping[str, int]) -> bool:
-        """Return whether so many blocks, with so many values of each parameter, say anything."""
+        """Return whether the lens can say anything of `blocks` blocks of launches.
+
+        `points` is the number of values of each parameter of cases.
+        """
         most = max((points.get(one, 0) for one in self.needs), default=0)
         return blocks >= self.blocks and most >= self.points
 
     def needed(self, known: Set[str]) -> bool:
+        """Return whether any of `known` (keys, fields, facts, parameters, layers) needs it."""
         return not known.isdisjoint((*self.study, *self.arm, *self.needs))
 
     def takes(self, rule: str) -> str:
-        """Return what a rule of `--fail-on` takes, "" for one that is not of this lens."""
+        """Return what a rule of `--fail-on` needs to be judged, "" for a rule of another lens."""
         return self.rules.get("@" if "@" in rule else rule, "")
 
 
@@ -116,10 +116,12 @@ LENSES: dict[str, Named] = {
 
 
 class Asked(NamedTuple):
-    """What the keys of a lens ask for, by key; with `each` a benchmark is several selections.
+    """What the keys of a lens in a study file ask for.
 
-    `values` are of JSON, unless they have a field of the study. `each` yields selections from the
-    place of a benchmark and what reads one. `adds` are tables of more benchmarks.
+    `values` are fields of Study by name; others are kept in Study.asked, and are values of JSON.
+    `each`, if given, turns one [[benchmarks]] table into several selections (a sweep over sizes);
+    it gets the table's place and a function that reads one selection. `adds` are further
+    [[benchmarks]] tables.
     """
 
     values: Mapping[str, Any]
@@ -131,9 +133,9 @@ class Asked(NamedTuple):
 class Keys:
     """How the keys of a lens in a study file are read.
 
-    `arm` returns fields of the arm at a place, `study` what those of the study at a place, whose
-    file is in a folder, ask for. `check` refuses what contradicts the whole study. All of them note
-    or raise StudyError as Place does.
+    `arm` reads the table of an arm and returns fields of Arm. `study` reads the whole file, which
+    lies in a folder. `check` refuses keys that contradict the study as a whole. All of them
+    note or raise StudyError, as Place does.
     """
 
     arm: Callable[[Place], Mapping[str, Any]] = lambda place: {}
@@ -158,9 +160,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio of arm to reference, below 1 where the arm takes less of `what`.
+    """A row of the figure of ratios: what an arm takes of something, such as energy.
 
-    `word` is the verdict, and `decided` whether it claims something.
+    `ratio`, arm to reference, is below 1 where the arm takes less of `what`.
     """
 
     benchmark: str
@@ -170,12 +172,12 @@ class Ratio:
     low: float
     high: float
     margin: float
-    word: str
-    decided: bool
+    word: str  # the verdict
+    decided: bool  # whether the verdict claims something
 
 
 class Drawn(NamedTuple):
-    """A picture: the name of its file, its title, what draws it, and what it shows."""
+    """A picture: the name of its file, its title, its drawing, and what it shows, in words."""
 
     name: str
     title: str
@@ -184,7 +186,7 @@ class Drawn(NamedTuple):
 
 
 class Cases(NamedTuple):
-    """What stands in place of curves and tables of cases: pictures, side by side, and a note."""
+    """What a lens shows in place of the curves and tables of cases: rows of pictures, a note."""
 
     groups: Sequence[Sequence[Drawn]]
     note: str
@@ -196,37 +198,36 @@ def _nothing(judgement: Judgement, rows: Any) -> tuple[()]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lens(Generic[R]):
-    """A lens, whose rows are of the type `R`: how it judges, and how its rows are shown.
+    """A lens: how it judges, and how its rows, of a type `R`, are stored and shown.
 
-    `judge` and `from_json` return None where there is nothing to say. `to_json` returns keys of the
-    verdict. `text` prints a section after the part `text_after` of the report, `html` returns one
-    after `html_after`; `figures` are what it draws there, by name of a file. `ratios` are drawn
-    beside those of times. `methods` is a sentence of the methods, `paper` are tables of a paper,
-    `csv` is the name of a file and its rows. `cases` is what stands for those of a benchmark.
-    `findings` are among those of the verdict. `failing` says what fails by a rule of its own, and
-    `judges` whether there is anything that the rule is about. `lead` follows the first sentence of
-    all reports, `short` prints what belongs on a report of one screen. `spread` names benchmarks of
-    whose launches it says how they scatter: reports draw that.
+    `judge` and `from_json` return None where there is nothing to say.
     """
 
     judge: Callable[[Seen], R | None]
-    to_json: Callable[[Judgement, R], Mapping[str, Any]]
+    to_json: Callable[[Judgement, R], Mapping[str, Any]]  # its keys of the verdict
     from_json: Callable[[Mapping[str, Any], Judgement], R | None]
-    text: Callable[[Judgement, R, Console], None]
-    html: Callable[[Judgement, R, Figures], Html]
+    text: Callable[[Judgement, R, Console], None]  # prints a section after the part `text_after`
+    html: Callable[[Judgement, R, Figures], Html]  # a section after the part `html_after`
     text_after: Part = "verdicts"
     html_after: Part = "verdicts"
+    # Rows that are drawn in the figure of ratios, beside those of times.
     ratios: Callable[[Judgement, R], Iterable[Ratio]] = _nothing
+    # The drawings of `html`, by name of their file; a sentence on methods; tables of a paper.
     figures: Callable[[Judgement, R], Iterable[tuple[str, Spec]]] = _nothing
     methods: Callable[[Judgement, R], str] = lambda judgement, rows: ""
     paper: Callable[[Judgement, R], Iterable[PaperTable]] = _nothing
+    # What is shown in place of the cases of a benchmark.
     cases: Callable[[Judgement, R, str], Cases | None] = lambda judgement, rows, benchmark: None
     findings: Callable[[R], Sequence[Finding]] = lambda rows: ()
+    # For a rule of `--fail-on`: a sentence on each failure; whether the rule can be judged at all.
     failing: Callable[[Judgement, R, str], Iterable[str]] = lambda judgement, rows, rule: ()
     judges: Callable[[Judgement, R, str], bool] = lambda judgement, rows, rule: True
+    # A sentence after the first of all reports; what is printed on a report of one screen.
     lead: Callable[[Judgement, R], str] = lambda judgement, rows: ""
     short: Callable[[Judgement, R, Console], None] = lambda judgement, rows, console: None
+    # Labels of benchmarks whose reports draw how their launches scatter.
     spread: Callable[[Judgement, R], Iterable[str]] = _nothing
+    # The name of a CSV file, and its rows.
     csv: tuple[str, Callable[[Judgement, R], Iterable[Sequence[Scalar | None]]]] = ("", _nothing)
 
 
@@ -242,13 +243,13 @@ def names_of(part: Literal["study", "arm"]) -> list[str]:
 
 
 def design_at(place: Place) -> str:
-    """Return the design of a study file whose plan names none: what a lens takes, else "auto"."""
-    taken = (one.design for one in LENSES.values() if place.table.keys() & set(one.study))
-    return next(filter(None, taken), "auto")
+    """Return the design of a study file whose plan names none: that of a lens, else "auto"."""
+    designs = (one.design for one in LENSES.values() if place.table.keys() & set(one.study))
+    return next(filter(None, designs), "auto")
 
 
 def keys_of(place: Place, part: Literal["study", "arm"]) -> list[Keys]:
-    """Return what reads the keys of lenses that the table at `place`, a study or arm, has."""
+    """Return the readers of the lenses of which the table at `place`, a study or arm, has keys."""
     return [
         import_module(named.module.removesuffix("lens") + "study", PACKAGE).KEYS
         for named in LENSES.values()
@@ -279,22 +280,26 @@ def stored(table: Mapping[str, Any], judgement: Judgement) -> dict[str, Any]:
 def _found(
     needed: Callable[[str, Named], bool], rows_of: Callable[[Lens[Any]], Any]
 ) -> dict[str, Any]:
+    """Return the rows of each lens that is `needed`, by its name; none of one without rows."""
     rows = {name: rows_of(lens_of(name)) for name, one in LENSES.items() if needed(name, one)}
     return {name: one for name, one in rows.items() if one is not None}
 
 
 def _known(judgement: Judgement) -> set[str]:
-    """Return the fields that study and arms have, other keys, and facts by their first parts."""
-    of: tuple[Study | Arm, ...] = (judgement.study, *judgement.study.arms)
-    known = {one.name for each in of for one in fields(each) if getattr(each, one.name)}
+    """Return what can need a lens: set fields of study and arms, other keys, parts of facts.
+
+    Of a fact these are the first two parts of its key: "launch.energy".
+    """
+    tables: tuple[Study | Arm, ...] = (judgement.study, *judgement.study.arms)
+    known = {one.name for table in tables for one in fields(table) if getattr(table, one.name)}
     facts = {".".join(key.split(".")[:2]) for arm in judgement.facts.values() for key in arm}
     return known | facts | judgement.study.asked.keys()
 
 
 def _parameters(evidence: Evidence) -> dict[str, int]:
-    """Return how many values the parameters of cases have at most in a first good launch.
+    """Return the number of values that each parameter of cases has, in the launch with most.
 
-    That is one of each benchmark and arm.
+    One launch of each benchmark and arm, the first that succeeded, stands for all.
     """
     first: dict[tuple[str, str], Entry] = {}
     for benchmark, blocks in evidence.launches.items():
@@ -303,8 +308,9 @@ def _parameters(evidence: Evidence) -> dict[str, int]:
                 first[benchmark, arm] = several[0]
     points: dict[str, int] = {}
     for one in first.values():
-        for key, of in grouped(item for _, case in one.medians for item in case.items).items():
-            points[key] = max(points.get(key, 0), len({*of}))
+        by_key = grouped(item for _, case in one.medians for item in case.items)
+        for key, values in by_key.items():
+            points[key] = max(points.get(key, 0), len({*values}))
     return points
 
 
@@ -316,9 +322,9 @@ def lenses(judgement: Judgement) -> Iterator[tuple[Lens[Any], Any]]:
 
 
 def with_leads(judgement: Judgement) -> Judgement:
-    """Return `judgement` with what its lenses have to say after its first sentence."""
-    said = (lens.lead(judgement, rows) for lens, rows in lenses(judgement))
-    return replace(judgement, sentence=" ".join(filter(None, (judgement.sentence, *said))))
+    """Return `judgement` with the sentences of its lenses after its own first one."""
+    leads = (lens.lead(judgement, rows) for lens, rows in lenses(judgement))
+    return replace(judgement, sentence=" ".join(filter(None, (judgement.sentence, *leads))))
 
 
 def findings(judgement: Judgement) -> Iterator[tuple[str, Sequence[Finding]]]:
@@ -330,7 +336,7 @@ def findings(judgement: Judgement) -> Iterator[tuple[str, Sequence[Finding]]]:
 
 
 def failing(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each of `rules` of a lens that something fails by, with its sentence."""
+    """Yield each of `rules` that a lens finds broken, with a sentence for each failure."""
     for rule in rules:
         for name, named in LENSES.items():
             if named.takes(rule) and name in judgement.lenses:
@@ -339,13 +345,12 @@ def failing(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, s
 
 
 def unjudged(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each of `rules` of a lens that has nothing to say, with what it takes."""
+    """Yield each of `rules` that its lens cannot judge in this study, with what it needs."""
     for rule in rules:
         for name, named in LENSES.items():
             rows = judgement.lenses.get(name)
-            if (takes := named.takes(rule)) and (
-                rows is None or not lens_of(name).judges(judgement, rows, rule)
-            ):
+            takes = named.takes(rule)
+            if takes and (rows is None or not lens_of(name).judges(judgement, rows, rule)):
                 yield rule, takes
 
 
@@ -356,7 +361,7 @@ def cases_of(judgement: Judgement, benchmark: str) -> Cases | None:
 
 
 def with_keys(judgement: Judgement, core: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the verdict `core` with the keys of all lenses, each where its line says."""
+    """Return the verdict `core` with the keys of all lenses, each where Named.before says."""
     found: dict[str, Any] = {}
     for key, value in core.items():
         for name, named in LENSES.items():

@@ -1,4 +1,8 @@
-"""The values that Paribus hands from room to room, in the words of docs/tutorials: no I/O."""
+"""The values that Paribus hands from room to room: benchmarks, launches, samples, facts.
+
+A benchmark makes a Program of a Request; a launch of it gives an Outcome, whose samples hold the
+values of one metric at one case: Sample("latency", Case.of(bytes=8), (1.42, 1.39), batch=100).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ GPU_ARRAY = 1 << 30
 """Bytes of an array of a GPU's benchmark where nothing else is asked for, and cards have room."""
 
 OF_WORK = "launch.energy.nvml_j_per."
-"""What facts of the joules for a unit of a launch's work begin with; the unit follows."""
+"""The beginning of the keys of facts that hold joules for a unit of work; the unit follows."""
 
 NO_FACTOR = "not given (use --factor)"
 """The factor of a comparison if nobody says what was changed."""
@@ -91,7 +95,7 @@ class Case(NamedTuple):
 
 
 def of_case(case: Case) -> str:
-    """Return the end of a name, " at 8 B": nothing for the case of what has only one."""
+    """Return " at 8 B", to follow a name; "" for the case without parameters."""
     return f" at {case}" if case.items else ""
 
 
@@ -126,17 +130,17 @@ class Sample(_Sample):
         try:
             good = 0 < values[0] < math.inf if len(values) == 1 else _good(values)
         except (TypeError, ValueError) as error:
-            said = f"{metric}{of_case(case)}: give a tuple of numbers, not {values!r:.80}"
-            raise ValueError(said) from error
+            cause = f"{metric}{of_case(case)}: give a tuple of numbers, not {values!r:.80}"
+            raise ValueError(cause) from error
         if not good:
             wrong = next((v for v in values if not 0 < v < math.inf), None)
-            said = "no values" if wrong is None else f"{wrong} is not a measurement"
-            raise ValueError(f"{metric}{of_case(case)}: {said}")
+            cause = "no values" if wrong is None else f"{wrong} is not a measurement"
+            raise ValueError(f"{metric}{of_case(case)}: {cause}")
         return tuple.__new__(cls, (metric, case, values, batch))
 
     @classmethod
     def column(cls, metric: str, cases: Sequence[Case], values: Sequence[float]) -> list[Sample]:
-        """Return a sample of one value for each case, as a table of means has them.
+        """Return a sample of one value for each case: the rows of a table of means.
 
         Raises ValueError as Sample does, and where there are not as many values as cases.
         """
@@ -201,13 +205,13 @@ class Program:
     {scratch}, {server} (address of the other side), {first} (of rank 0) and {port} (a free one) are
     replaced.
 
-    `threads` is how many OpenMP threads every rank is to have, 0 for its share of the cores that
-    the arm leaves: it is bound to as many cores, OMP_NUM_THREADS and its like say so, and `command`
-    and `parse` find the number as the parameter "threads". None: one core, and no variables; any
-    core where it is not `bound`, but its share of the cores in a duet.
+    `threads` is the number of OpenMP threads of every rank, 0 for its share of the cores that
+    the arm leaves: the rank is bound to as many cores, OMP_NUM_THREADS and its like are set, and
+    `command` and `parse` find the number as the parameter "threads". None: one core, and no such
+    variables; if not `bound`, any core (in a duet, of its half).
     `needs` are programs, and files by their absolute path, that must be there before anything is
-    launched, as `argv[0]` and `server[0]` must; the first is the program that a shell leads to.
-    `modules` are those that `argv[0]`, a Python, must find.
+    launched, as `argv[0]` and `server[0]` must; the first is the one that a shell in `argv` starts.
+    `modules` are Python modules that `argv[0]`, a Python, must find.
     """
 
     argv: tuple[str, ...]
@@ -227,7 +231,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a benchmark; `parse` finds in `wall_s` how many seconds the launch took."""
+    """What is asked of a benchmark; for `parse`, `wall_s` is the seconds that the launch took."""
 
     parameters: Mapping[str, Any]
     ranks: int
@@ -239,8 +243,8 @@ class Parameter:
     """A parameter that a study may set on a benchmark: default, reader of its value, meaning.
 
     `read` turns the TOML value into the value for `command`; it raises ValueError with the fix.
-    A study that does not set a `required` one is refused. The default describes what is shipped:
-    where a study sets the parameter `unless`, as an input of its own, it does not hold.
+    A study that does not set a `required` one is refused. The default is dropped if the study sets
+    the parameter named `unless`: it describes an input that ships, not one of the user's own.
     """
 
     default: Any
@@ -257,15 +261,16 @@ class Benchmark:
     command(request) -> Program
     parse(stdout, request) -> Parsed, or raises ParseError with the line; demands positive proof
     (success marker, every requested case, parameters and ranks echoed as asked).
-    The first of `metrics` is the figure of merit: the one that decides; where parameters say what
-    is measured, `choose` returns them. With `stderr`, `parse` gets that too, after stdout; where
-    `reads` says of the parameters that it looks at neither, it gets "", however much is printed.
+    The first of `metrics` is the figure of merit: the one that decides. `choose`, if given,
+    returns the metrics for parameters that say what is measured. With `stderr`, `parse` gets that
+    too, after stdout. If `reads` returns False for the parameters, `parse` needs no output and
+    gets "".
 
     Of tools that others made: read(text) -> Reading, raises ParseError as parse does;
     recognise(text) says whether a text is this tool's output at all, by one of its `marks` near the
-    beginning; `program` is what it is called on the PATH, `get` how to come by it, `versions` which
-    are understood, `proof` what an output must show to be believed, and `means` what its figures
-    mean and what they do not.
+    beginning. In words: `program` is its name on the PATH, `get` how to install it, `versions`
+    which are understood, `proof` what an output must show to be believed, and `means` what its
+    figures mean and what they do not.
 
     Of GPUs: how many `arrays` of "bytes" lie in a card's memory at once. A study that does not set
     "bytes" gets them before its plan is frozen, by the smallest card (launch/memory.py).
@@ -297,8 +302,8 @@ class Benchmark:
 class Launch:
     """One planned start of a program. Block 0 is the warm-up: recorded, never counted.
 
-    `place` counts the launches of one arm within the block. It is 0 but in sessions, where 0 is
-    the warm-up launch of the session (never counted) and 1, 2, ... are its replicates.
+    `place` is 0 except in sessions, where it numbers the launches of one arm within the block: 0
+    is the session's own warm-up (never counted), and 1, 2, ... are its replicates.
     """
 
     number: int
@@ -310,7 +315,7 @@ class Launch:
 
 
 class State(StrEnum):
-    """What came of a launch. FAULT: the measuring machine lacked something; it never counts."""
+    """How a launch ended. FAULT: the measuring machine lacked something; it never counts."""
 
     OK = "ok"
     FAILED = "failed"
@@ -321,7 +326,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a launch: stored in one transaction, before anything is computed from it.
+    """What a launch gave: stored in one transaction, before anything is computed from it.
 
     `started` is seconds since the epoch. `error` is one sentence when `state` is not OK.
     """

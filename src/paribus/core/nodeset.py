@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from math import prod
 
 MOST_NAMES = 100_000
-"""Names that one text may stand for: beyond any cluster, and a few seconds of work."""
+"""The most names that one text may stand for: beyond any cluster, and a few seconds of work."""
 
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
-_RANGE = re.compile(r"\s*(-?[0-9]+)\s*-\s*(-?[0-9]+)\s*(?:/\s*([0-9]+)\s*)?")
-_DIGITS = re.compile(r"[0-9]\[([0-9, /-]*)\]")
+_RANGE = re.compile(r"\s*(-?[0-9]+)\s*-\s*(-?[0-9]+)\s*(?:/\s*([0-9]+)\s*)?")  # 1-9 or 1-9/2
+_DIGITS = re.compile(r"[0-9]\[([0-9, /-]*)\]")  # brackets after a digit: node1[9-10]
 
 MOST_DIGITS = 18
-"""Digits of a number within brackets."""
+"""The most digits of a number within brackets."""
 
-_NUMBERED = re.compile(r"([^0-9]*)([0-9]+)(.*)", re.DOTALL)
+_NUMBERED = re.compile(r"([^0-9]*)([0-9]+)(.*)", re.DOTALL)  # rack, 07, -a of rack07-a
 
 
 def parts(text: str) -> list[str]:
@@ -29,22 +29,22 @@ def parts(text: str) -> list[str]:
 
 
 def size(text: str) -> int:
-    """Return for how many names a nodeset stands at most, without making them.
+    """Return an upper bound of the number of names of a nodeset, without making them.
 
     Raises ValueError for brackets with anything but numbers and ranges.
     """
     return sum(
         prod(map(_numbers, _BRACKET.findall(one)))
         for part in parts(text)
-        for one in re.split("[!&^]", part)
+        for one in re.split("[!&^]", part)  # ClusterShell's difference, intersection and xor
     )
 
 
 def _numbers(inside: str) -> int:
-    """Return how many numbers brackets hold."""
+    """Return how many numbers brackets hold: 4 in "1-3,7"."""
     if re.search(r"[^0-9, /-]", inside) or re.search(rf"[0-9]{{{MOST_DIGITS + 1}}}", inside):
-        said = f"numbers of at most {MOST_DIGITS} digits stand in brackets"
-        raise ValueError(f"{said}; write names such as node[1-4,7]")
+        cause = f"numbers of at most {MOST_DIGITS} digits stand in brackets"
+        raise ValueError(f"{cause}; write names such as node[1-4,7]")
     found = 0
     for one in inside.split(","):
         ends = _RANGE.fullmatch(one)
@@ -85,9 +85,9 @@ def expand(text: str) -> tuple[str, ...]:
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return the nodeset that stands for `names`: what `expand` turns into them again.
+    """Return the nodeset that stands for `names`, the inverse of `expand`.
 
-    The first number of a name folds.
+    Names are folded by the first number in them.
 
     >>> fold(["node8", "node10", "node9", "gate"])
     'gate,node[8-10]'
@@ -100,7 +100,7 @@ def fold(names: Iterable[str]) -> str:
             plain.add(name)
         else:
             numbered.append(found.groups())
-    # 10 after 09 has two digits as well; 10 after 9 has as many as it needs.
+    # Padded are [09-10], where 10 has the two digits of 09; not [9-10], of as many as needed.
     padded = {
         (before, after, len(digits))
         for before, digits, after in numbered
@@ -118,6 +118,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def _ranges(numbers: set[int], width: int) -> str:
+    """Return "[8-10,12]" for several numbers, "8" for one, padded to `width` digits."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:

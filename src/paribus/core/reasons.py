@@ -1,4 +1,7 @@
-"""Reason codes, for programs: stable names for the sentences in words/."""
+"""Reason codes: stable names, for programs, of what the sentences of words/ say to people.
+
+A verdict stores "within_margin"; words/verdicts.py makes the sentence of it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a verdict says its word; docs/verdict-schema.json has what each means."""
+    """Why a verdict has its word; docs/verdict-schema.json explains each."""
 
     # The interval against the margin.
     BEYOND_MARGIN = "beyond_margin"
@@ -52,7 +55,7 @@ class Reason(StrEnum):
 
 
 class NoticeName(StrEnum):
-    """What a notice is about; docs/verdict-schema.json has what each means."""
+    """What a notice is about; docs/verdict-schema.json explains each."""
 
     # Launches of a study.
     TWO_STATES = "two states"
@@ -110,7 +113,7 @@ class NoticeName(StrEnum):
 
 
 class Cause(StrEnum):
-    """What switches launches between two modes that hit all arms alike, by the state probe."""
+    """What, by the state probe, switches launches between two modes that hit all arms alike."""
 
     MACHINE = "machine"
     PROGRAM_OR_UNSEEN = "program_or_unseen"
@@ -174,7 +177,7 @@ class LeftOut(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an application may be bound by; lenses/profiles says which cases stand for it."""
+    """What an application may be bound by; lenses/profiles has the cases that stand for each."""
 
     LATENCY = "latency"
     MESSAGES = "messages"

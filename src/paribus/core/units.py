@@ -13,17 +13,17 @@ from collections.abc import Iterable, Sequence
 
 
 def toml_list(words: Iterable[str]) -> str:
-    """Return a list of texts as TOML has it."""
+    """Return a list of texts as TOML writes it."""
     return f"[{', '.join(map(toml_text, words))}]"
 
 
 def toml_key(name: str) -> str:
-    """Return a key as TOML has it."""
+    """Return a key as TOML writes it: in quotation marks where it needs them."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_text(name)
 
 
 def toml_text(text: str) -> str:
-    """Return a text as TOML has it: as JSON does, but for DEL."""
+    """Return a text as TOML writes it: as JSON does, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -44,13 +44,14 @@ _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z
 
 
 def _split(text: str, units: dict[str, float], what: str, example: str) -> tuple[float, str]:
+    """Return number and unit of "4 KiB"; raises ValueError, which names `what` and `example`."""
     match = _QUANTITY.fullmatch(text)
     known = ", ".join(units)
     if match is None or not math.isfinite(float(match[1])):
         raise ValueError(f"{text!r} is not {what}; write for example {example!r}")
     if match[2] not in units:
-        said = f"unit {match[2]!r} is unknown" if match[2] else "the unit is missing"
-        raise ValueError(f"{text!r}: {said}; use one of {known}, for example {example!r}")
+        cause = f"unit {match[2]!r} is unknown" if match[2] else "the unit is missing"
+        raise ValueError(f"{text!r}: {cause}; use one of {known}, for example {example!r}")
     return float(match[1]), match[2]
 
 
@@ -143,7 +144,7 @@ def parse_share(text: str | float) -> float:
 
 
 def format_parameter(value: object) -> str:
-    """Return a parameter's value for people: only the start of a text of over 200 characters.
+    """Return a parameter's value for people; a text of over 200 characters is cut to its start.
 
     >>> format_parameter("x" * 1000)
     'xxxxxxxxxxxx...'
@@ -236,7 +237,7 @@ def format_ratio(ratio: float, like: float | None = None) -> str:
 
 
 def format_factor(ratio: float) -> str:
-    """Return by which factor a thing is more, or less: a word beside it says which.
+    """Return a ratio as a factor above 1; the sentence around it says "more" or "less".
 
     >>> format_factor(1.409), format_factor(0.2213)
     ('1.409x', '4.519x')

@@ -1,8 +1,8 @@
 """How a study is planned, launched, judged and described: its design, one file for each.
 
-A setting of [plan] names a design. The standard one is the base of all others, and each of them
-says only what is otherwise. A study may name two, such as duets without an end: what the one that
-stands first in DESIGNS says goes before what the other says, as in any class with two bases.
+A setting of [plan] names a design. The standard one is the base class of all others, which override
+what differs. A study may name two, such as duets without an end: then it has a class with both as
+bases, in the order of DESIGNS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DESIGNS: Mapping[tuple[str, object], str] = {
     ("design", "allocations"): "paribus.designs.lent:Lent",
     ("design", "auto"): "paribus.designs.auto:Auto",
 }
-"""The setting that names a design, with its value, and the module and class that run it."""
+"""The module and class of a design, by the setting of [plan] and its value that name it."""
 
 
 def design_of(study: Study) -> Design:
@@ -45,7 +45,7 @@ def _named(settings: Settings) -> tuple[str, ...]:
 
 @cache
 def _class_of(places: tuple[str, ...]) -> type[Design]:
-    """Return the class at a place, or one of the classes at several; Design at none."""
+    """Return the class at a place "MODULE:CLASS", one with several as bases; Design without any."""
     split = (place.split(":") for place in places)
     found = [getattr(import_module(module), name) for module, name in split] or [Design]
     return found[0] if len(found) == 1 else type("Design", tuple(found), {})

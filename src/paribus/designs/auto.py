@@ -1,4 +1,4 @@
-"""A design that the warm-up chooses: few launches where one of them is expensive, or standard."""
+"""The default design: the warm-up decides between few launches, if these are long, and standard."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from paribus.plan import Plan
 
 EXPENSIVE_S = 120.0
-"""Seconds of a warm-up launch beyond which few launches are worth another design."""
+"""Seconds of a warm-up launch above which the design for few launches is chosen."""
 
 
 class Auto(Design):
-    """As the standard design until the warm-up is over."""
+    """The standard design until the warm-up is over."""
 
     is_open = True
 
     def settled(self, study: Study) -> Study:
-        """Return `study` with the standard design where only that is possible.
+        """Return `study` with the standard design if there is no choice.
 
-        Sessions and duets have no start that could be shuffled: they get fewer launches on request.
+        For sessions and duets, which have no start to shuffle, `few` is chosen only on request.
         """
         if self.session or self.at_once or why_not_few(self.study):
             return replace(study, settings=replace(study.settings, design="standard"))
@@ -38,7 +38,7 @@ class Auto(Design):
         return [*super().to_come(looks, level), later]
 
     def chosen(self, frozen: Plan, evidence: Evidence) -> Plan:
-        """Return the plan of few launches where a good launch of the warm-up was expensive."""
+        """Return the plan of few launches if a good launch of the warm-up was expensive."""
         warm = [
             entry.wall_s
             for label in frozen.metrics
@@ -52,7 +52,7 @@ class Auto(Design):
 
 
 def why_not_few(study: Study) -> tuple[str, str] | None:
-    """Return why a study cannot be one of few launches, and what to do; None if it can."""
+    """Return why a study cannot have the design "few", and the fix; None if it can."""
     settings = study.settings
     if len(study.arms) != 2:
         return "compares two arms", "make a study for each pair of arms"
@@ -71,7 +71,7 @@ def why_not_few(study: Study) -> tuple[str, str] | None:
 def as_few(frozen: Plan) -> Plan:
     """Return `frozen` with the looks and the order of the design of few launches.
 
-    Its digest is that of the plan.
+    Its digest stays that of the stored plan.
     """
     design = _few(frozen.study)
     launches = tuple(design.launches(frozen.even))

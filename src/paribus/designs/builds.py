@@ -1,8 +1,8 @@
 """Builds: each block has another build of every arm, with another layout; the build counts once.
 
-Where the linker puts functions and data moves figures by several per cent, and alike in all
-launches of a build. So these are no evidence about what was changed (T. Mytkowicz et al.,
-ASPLOS'09, 265; C. Curtsinger, E. D. Berger, ASPLOS'13, 219).
+Where the linker puts functions and data moves figures by several per cent, and equally in all
+launches of a build. So launches of one build are no independent evidence of a change (T. Mytkowicz
+et al., ASPLOS'09, 265; C. Curtsinger, E. D. Berger, ASPLOS'13, 219).
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Builds(BuildsWords, Sessions):
         return super().refusal()
 
     def looks(self) -> Looks:
-        """Return the looks; of fewer builds than the first takes, there is no verdict."""
+        """Return the looks; with too few builds for the first one, a look that is not reached."""
         if self.builds < self.first_look:
             return Looks((self.first_look,), 1 - self.settings.confidence)
         return super().looks()
 
     def notices(self, plan: Plan, evidence: Evidence) -> Iterable[Notice]:
-        """Yield how much of the scatter of launches follows the build."""
+        """Yield notes on how much of the scatter of launches is between builds."""
         for label in plan.metrics:
             arms = {arm.name: logs_of(plan, evidence, label, arm.name) for arm in plan.study.arms}
             medians = {name: list(map(statistics.median, logs)) for name, logs in arms.items()}

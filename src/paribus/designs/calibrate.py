@@ -1,4 +1,4 @@
-"""The reference of a study twice, under its own plan: what is seen where there is no difference."""
+"""Calibration: the reference of a study against itself, to see what noise alone looks like."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from paribus.designs.standard import Design
 from paribus.stats.looks import Looks, nominal_level
 
 LEAST_BLOCKS = 18
-"""Blocks of the first look: fewer do not show states or drift, and place a scatter badly."""
-
+"""Blocks of the first look: with fewer, states and drift are not seen, nor scatter estimated."""
 
 MOST_ARMS = 1000
 TWICE = 2
 
 
 class Calibrate(Design):
-    """The plan of a study without its looks before LEAST_BLOCKS; both arms are its reference."""
+    """The plan of a study without looks before LEAST_BLOCKS; both arms are its reference."""
 
     def refusal(self) -> tuple[str, object, str, str] | None:
         fix = "leave it out, and use the verb: paribus calibrate STUDY"
@@ -33,8 +32,8 @@ class Calibrate(Design):
         return self.study.arms
 
     def looks(self) -> Looks:
-        own = super().looks()
-        at = tuple(one for one in own.at if one >= LEAST_BLOCKS) or own.at[-1:]
+        planned = super().looks().at
+        at = tuple(look for look in planned if look >= LEAST_BLOCKS) or planned[-1:]
         return Looks(at, nominal_level(round(1 - self.settings.confidence, 12), at))
 
     def sentence(self) -> str:
@@ -42,7 +41,7 @@ class Calibrate(Design):
 
 
 def arms_of(study: Study) -> int:
-    """Return how many arms the study has that is calibrated; ValueError for what no plan says."""
+    """Return the number of arms of the study that is calibrated; raises ValueError if forged."""
     table = study.asked.get("calibration")
     arms = table.get("arms") if isinstance(table, dict) else None
     if not isinstance(arms, int) or not 0 < arms <= MOST_ARMS or len(study.arms) != TWICE:
@@ -79,9 +78,9 @@ def alone(study: Study, arm: str) -> Study:
 
     Raises StudyError for an arm that it does not have.
     """
-    mine = [one for one in study.arms if one.name == arm]
-    if not mine:
+    chosen = [one for one in study.arms if one.name == arm]
+    if not chosen:
         fix = f"arms: {', '.join(one.name for one in study.arms)}"
         raise StudyError(f"has no arm {arm!r}", place=study.path, fix=fix)
     others = tuple(one for one in study.arms if one.name != arm)
-    return calibrated(replace(study, arms=(*mine, *others)))
+    return calibrated(replace(study, arms=(*chosen, *others)))

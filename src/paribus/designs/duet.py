@@ -7,7 +7,7 @@ from paribus.words.designs.duet import DuetWords
 
 
 class Duet(DuetWords, Design):
-    """What both arms share at one time cancels; they have no order, and no start to shuffle."""
+    """What disturbs both arms at the same time cancels; they have no order to randomise."""
 
     at_once = True
 

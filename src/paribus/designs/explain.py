@@ -1,8 +1,10 @@
 """Which of the changes between two arms makes the difference: combinations of them in each block.
 
-A block holds both arms and the stations between them that stats/parts.py draws, each launched once,
-in random order. The whole has the exact intervals of the standard design, and so have the parts of
-up to three changes: one that does nothing, whatever the others are, has the sign of a coin.
+A station is a combination: the reference with some changes of the arm. It is an int whose bit n is
+set if change n is switched: 0 is the reference, and with all bits set it is the arm. A block holds
+both arms and the stations between that stats/parts.py draws, each launched once, in random order.
+The whole has the exact intervals of the standard design, and so have the parts of up to three
+changes: the effect of a change that does nothing has a random sign, whatever the others do.
 """
 
 from __future__ import annotations
@@ -15,7 +17,18 @@ from functools import cached_property, lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Arm, Comparison, Metric, Reason, Study, StudyError, Verdict, Word, count
+from paribus.core import (
+    Arm,
+    Comparison,
+    Metric,
+    Reason,
+    Study,
+    StudyError,
+    Verdict,
+    Word,
+    count,
+    grouped,
+)
 from paribus.core.changes import (
     MOST,
     WHERE,
@@ -43,27 +56,26 @@ if TYPE_CHECKING:
     from paribus.judge.evidence import Evidence
 
 LONGEST = 80
-"""Characters of a station's name, which is that of files: beyond it, changes have numbers."""
-
+"""The most characters of a station's name, which files have: beyond, changes have numbers."""
 
 _NAME = re.compile(r"[A-Za-z0-9 ._-]+")
-"""What a name of files may consist of."""
+"""A name that files may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Log ratios by block: of each part, and how much more one of a pair makes with the other."""
+    """Log ratios by block: of each part, and the interaction of each pair of parts."""
 
     parts: Sequence[Mapping[int, float]]
     pairs: Mapping[tuple[int, int], Mapping[int, float]]
 
     def compared(self, blocks: Sequence[int], level: float) -> list[Comparison | None]:
-        """Return ratio and interval of each part over these blocks; None of what no block has."""
+        """Return the comparison of each part over these blocks; None if no block has it."""
         rows = [[one[block] for block in blocks if block in one] for one in self.parts]
         return [stats.compare(row, level, len(rows)) if row else None for row in rows]
 
     def acting(self, blocks: Sequence[int], level: float) -> dict[tuple[int, int], Comparison]:
-        """Return how much more one change makes where another is switched, where pairs show it."""
+        """Return the interactions: how much more one change does where another is switched."""
         rows = {pair: [one[n] for n in blocks if n in one] for pair, one in self.pairs.items()}
         return {pair: compare(row, level) for pair, row in rows.items() if row}
 
@@ -72,7 +84,7 @@ class Explain(ExplainWords, Design):
     """Blocks of both arms and of combinations of their changes; each change has its part."""
 
     def settled(self, study: Study) -> Study:
-        """Return `study` with its parts; raises StudyError for arms that have none to explain."""
+        """Return `study` with its parts; raises StudyError if its arms have none to explain."""
         if design := _other_design(study):
             raise StudyError(
                 "explains launches with an end, one size and no sessions or duets",
@@ -141,9 +153,9 @@ class Explain(ExplainWords, Design):
                         yield block, label, self._names[one], 0
 
     def looks(self) -> Looks:
-        """Return the looks at which each part can have an exact word; they share the error.
+        """Return the looks, at which all parts share the error.
 
-        Raises ValueError for fewer blocks than that takes.
+        Raises ValueError for fewer blocks than an exact verdict on each part needs.
         """
         confidence = confidence_of(self.study, self.parts)
         return stats.looks(len(self.parts), self.settings.blocks, confidence)
@@ -153,7 +165,10 @@ class Explain(ExplainWords, Design):
     def logs(
         self, evidence: Evidence, arms: tuple[str, str], of: Sequence[tuple[str, Metric]]
     ) -> Logs | Opposed | None:
-        """Return what parts rest on; None of several benchmarks, whose blocks have other orders."""
+        """Return the log ratios of the parts; None for several benchmarks together (a layer).
+
+        The blocks of several benchmarks have different stations.
+        """
         if len(of) != 1:
             return None
         ((label, metric),) = of
@@ -180,26 +195,24 @@ class Explain(ExplainWords, Design):
         return Logs(tuple(several), pairs)
 
     def look(self, series: Series, looks: Sequence[int], *, last: bool) -> Said:
-        """Return what a look says of the whole: final only where every part has its word too."""
+        """Return verdict and comparison of the whole; final only if every part is decided too."""
         verdict, comparison = super().look(series, looks, last=last)
         if not verdict.final or last or series.logs is None:
             return verdict, comparison
         blocks = series.blocks[: looks[-1]]
-        open_ = sum(
-            found is None or not self._judged(series, found, last=False).final
+        undecided = sum(
+            found is None
+            or not judge(found, better=series.better, margin=series.margin, last=False).final
             for found in series.logs.compared(blocks, series.level)
         )
-        if not open_:
+        if not undecided:
             return verdict, comparison
-        figures = {**verdict.figures, "open": open_, "parts": len(self.parts)}
+        figures = {**verdict.figures, "open": undecided, "parts": len(self.parts)}
         code = Reason.PARTS_UNDECIDED
         return Verdict(Word.UNDECIDED, code, final=False, figures=figures), comparison
 
-    def _judged(self, series: Series, found: Comparison, *, last: bool) -> Verdict:
-        return judge(found, better=series.better, margin=series.margin, last=last)
-
     def needed(self, series: Series, blocks: int) -> int | None:
-        """Return about how many blocks settle the whole and every part."""
+        """Return about how many blocks verdicts on the whole and on every part need."""
         first = super().needed(series, blocks)
         if first is None or series.logs is None:
             return first
@@ -213,7 +226,7 @@ class Explain(ExplainWords, Design):
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The changes of the study: as its plan holds them, else as its arms have them."""
+        """The parts of the study: from its plan, else by the changes between its arms."""
         return parts_of(self.study) or _resolved(self.study)
 
     @cached_property
@@ -226,9 +239,11 @@ class Explain(ExplainWords, Design):
         return _station_names(reference, arm, tuple(part.name for part in self.parts))
 
     def _keys(self, station: int) -> tuple[str, ...]:
-        on = (part for n, part in enumerate(self.parts) if station >> n & 1)
-        # A container or hosts before what is one of their fields, or a number of ranks on them.
-        return tuple(sorted((key for part in on for key in part.keys), key=lambda k: "." in k))
+        """Return the keys that are switched at a station, in an order for `combined`."""
+        switched = (part for n, part in enumerate(self.parts) if station >> n & 1)
+        keys = (key for part in switched for key in part.keys)
+        # A container, or hosts, come before their own fields.
+        return tuple(sorted(keys, key=lambda key: "." in key))
 
     def _groups(self, label: str, block: int) -> tuple[tuple[int, ...], ...]:
         return stats.groups(self._needs, self.settings.seed or 0, label, block)
@@ -242,9 +257,9 @@ def explained(
 ) -> Study:
     """Return `study` as one that explains `arm` against `reference`, by default its only two.
 
-    Of the changes `within` a group it explains each, with all others as the reference has them; of
-    several groups, each is one of the group before it.
-    Raises StudyError for arms that it does not have, and as Explain.settled does.
+    `within` names a group of changes: then each of these is explained, and all others are as in the
+    reference. Of several names, each is a group within the one before it.
+    Raises StudyError for an arm that the study does not have, and as Explain.settled does.
     """
     named = {one.name: one for one in study.arms}
     wanted: tuple[str, ...] = (reference or study.arms[0].name, arm or study.arms[-1].name)
@@ -264,8 +279,8 @@ def explained(
 
 @lru_cache(maxsize=64)
 def _station_names(reference: str, arm: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of all combinations, by their bits: the arms' own for none and for all."""
-    mark = "." if arm.startswith(f"{reference}+") else "+"  # no station has the name of an arm
+    """Return the names of all stations in their order: "a", "a+mpi", "a+X", ..., "b"."""
+    mark = "." if arm.startswith(f"{reference}+") else "+"  # a station must not be called `arm`
     fits = len(mark.join((reference, *names))) <= LONGEST and all(map(_NAME.fullmatch, names))
     short = names if fits else tuple(str(n + 1) for n in range(len(names)))
     found = [
@@ -276,9 +291,9 @@ def _station_names(reference: str, arm: str, names: tuple[str, ...]) -> tuple[st
 
 
 def _other_design(study: Study) -> str:
-    """Return what of a study cannot go with explaining it, "" for nothing."""
+    """Return the setting of a study that excludes explaining it, "" if there is none."""
     settings = study.settings
-    several = {
+    set_here = {
         'unit = "session"': settings.unit == "session",
         "builds": settings.unit == "build",
         'layout = "duet"': settings.layout == "duet",
@@ -286,7 +301,7 @@ def _other_design(study: Study) -> str:
         "[scaling]": study.scaling is not None,
         f'decides = "{settings.decides}"': settings.decides != "headline",
     }
-    return next((name for name, there in several.items() if there), "")
+    return next((name for name, is_set in set_here.items() if is_set), "")
 
 
 def _as_json(part: Part) -> dict[str, Any]:
@@ -296,7 +311,7 @@ def _as_json(part: Part) -> dict[str, Any]:
 def _resolved(study: Study) -> tuple[Part, ...]:
     """Return the parts of a study: its changes, grouped, named and constrained by [parts].
 
-    Raises StudyError for groups and needs of what does not change, and for too few or many parts.
+    Raises StudyError if [parts] names what does not change, and for too few or too many parts.
     """
     reference, arm = study.arms
     keys, table = changes(reference, arm), study.asked.get("parts") or {}
@@ -309,18 +324,18 @@ def _resolved(study: Study) -> tuple[Part, ...]:
             raise _refused(
                 study, f"{key} is no change between the arms", f"changes: {', '.join(keys)}"
             )
-    groups += belonging(reference, arm, [key for key in keys if not _in(groups, key)])
-    groups += [(key,) for key in keys if not _in(groups, key)]
+    groups += belonging(reference, arm, [k for k in keys if not any(k in g for g in groups)])
+    groups += [(key,) for key in keys if not any(key in group for group in groups)]
     names = table.get("names", {})
     if len(groups) > MOST:
         groups = _merged(groups)
         names = {one[0]: f"{one[0][4:]} to {one[-1][4:]}" for one in _alike(groups)} | names
     groups.sort(key=lambda group: keys.index(group[0]))
     if not 2 <= len(groups) <= MOST:
-        several = count(len(groups), "change")
-        few = f"{reference.name} and {arm.name} differ in {several} that can be switched"
+        number = count(len(groups), "change")
+        cause = f"{reference.name} and {arm.name} differ in {number} that can be switched"
         fix = 'group them: [parts] together = [["mpi", "env.LD_LIBRARY_PATH"]]'
-        raise _refused(study, few, fix if groups[MOST:] else "compare them: paribus run STUDY")
+        raise _refused(study, cause, fix if groups[MOST:] else "compare them: paribus run STUDY")
     at = {key: n for n, group in enumerate(groups) for key in group}
     found = []
     for n, group in enumerate(groups):
@@ -337,9 +352,9 @@ def _resolved(study: Study) -> tuple[Part, ...]:
 
 
 def _within(study: Study, name: str) -> Study:
-    """Return `study` whose arms differ in the changes of one of its groups alone, each by itself.
+    """Return `study` with arms that differ only in the changes of a group, each a part by itself.
 
-    Raises StudyError where none has this name.
+    Raises StudyError if no group has this name.
     """
     groups = {part.name: part.keys for part in _resolved(study) if divisible(part)}
     if name not in groups:
@@ -355,35 +370,27 @@ def _within(study: Study, name: str) -> Study:
     return replace(study, arms=arms, asked={**study.asked, "parts": table})
 
 
-def _in(groups: Sequence[tuple[str, ...]], key: str) -> bool:
-    return any(key in group for group in groups)
-
-
 def _merged(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return fewer groups: then the guilty one can be split.
+    """Return fewer groups, of which a second study can explain the one with an effect.
 
-    All single variables are one group; where nothing else changes, those of a name's first word
-    (UCX_TLS), or three groups of neighbours.
+    All single variables are one group. If nothing else changes, they are grouped by the first word
+    of their names (UCX_TLS, UCX_NET_DEVICES), or into three groups of neighbours.
     """
-    alone = [group for group in groups if len(group) == 1 and of_variable(group[0])]
-    every = [key for (key,) in alone]
-    if others := [group for group in groups if group not in alone]:
-        return [*others, *([tuple(every)] if every else [])]
-    words = [key.partition("_")[0] for key in every]
-    families = [
-        tuple(key for key, word in zip(every, words, strict=True) if word == one)
-        for one in dict.fromkeys(words)
-    ]
-    third = math.ceil(len(every) / 3)
-    thirds = [tuple(every[at : at + third]) for at in range(0, len(every), third)]
-    return families if 2 <= len(families) <= MOST else thirds
+    single = [group for group in groups if len(group) == 1 and of_variable(group[0])]
+    variables = [key for (key,) in single]
+    if others := [group for group in groups if group not in single]:
+        return [*others, *([tuple(variables)] if variables else [])]
+    families = grouped((key.partition("_")[0], key) for key in variables)
+    third = math.ceil(len(variables) / 3)
+    thirds = [tuple(variables[at : at + third]) for at in range(0, len(variables), third)]
+    return list(map(tuple, families.values())) if 2 <= len(families) <= MOST else thirds
 
 
 def belonging(reference: Arm, arm: Arm, keys: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the groups of changes that are switched as one: the hosts, and an installation.
+    """Return the groups of changes that are switched as one: the hosts, and installations.
 
-    An installation is a directory (`mpi`, CUDA_HOME) and each variable with a path below it: what a
-    module sets.
+    An installation is a directory (`mpi`, CUDA_HOME) and each variable with a path below it, as an
+    environment module sets them.
     """
     groups = {key: frozenset((key,)) for key in keys}
     pairs = [pair for pair in permutations(keys, 2) if set(pair) <= {*WHERE}]
@@ -403,21 +410,21 @@ def belonging(reference: Arm, arm: Arm, keys: Sequence[str]) -> list[tuple[str, 
 
 
 def _paths(key: str, arm: Arm) -> list[str]:
-    """Return the directories that an arm sets by a key, without those at the root."""
+    """Return the directories in the value of a key, except those directly below the root."""
     value = arm.mpi if key == "mpi" else arm.env.get(of_variable(key))
     every = (one.rstrip("/") for one in (value or "").split(":"))
     return [one for one in every if one.startswith("/") and one.count("/") > 1]
 
 
 def _alike(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the groups of variables whose plain name is that of another too."""
+    """Return the groups of variables that have the same plain name as another."""
     several = [group for group in groups if of_variable(group[0])]
     plain = [plain_name(group) for group in several]
     return [one for one, name in zip(several, plain, strict=True) if plain.count(name) > 1]
 
 
 def _name(group: Sequence[str], names: Mapping[str, str]) -> str:
-    """Return what a group is called: as [parts] names its first key that has a name."""
+    """Return the name of a group: that which [parts] gives any of its keys, else a plain one."""
     return next((names[key] for key in group if key in names), plain_name(group))
 
 

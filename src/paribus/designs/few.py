@@ -1,4 +1,7 @@
-"""Studies of few launches (stats/few.py): what their looks say."""
+"""The design for few, expensive launches: looks from 6 blocks on (stats/few.py).
+
+The launches of the first blocks are shuffled together, so that all of them can be compared.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ Logs = tuple[Mapping[int, float], Mapping[int, float]]
 
 
 class Few(FewWords, Design):
-    """Looks from 6 blocks on, the launches of the first of which are in one random order."""
+    """Looks from 6 blocks on; the launches of the first blocks are in one random order."""
 
     least_blocks = few.LOOKS[0]
     most_blocks = few.LOOKS[-1]
@@ -45,10 +48,10 @@ class Few(FewWords, Design):
     def logs(
         self, evidence: Evidence, arms: tuple[str, str], of: Sequence[tuple[str, Metric]]
     ) -> Logs:
-        """Return the mean logs of the launches of both `arms`, by complete block.
+        """Return the mean logs of the figures of both `arms`, by complete block.
 
-        A launch that the time limit cut off is infinitely slow. Of several benchmarks, each has one
-        share, as times: the log of a rate has the other sign.
+        A launch that the time limit cut off is infinitely slow. Several benchmarks have equal
+        weights, as times: the sign of the log of a rate is inverted.
         """
         each: tuple[list[Mapping[int, float]], ...] = ([], [])
         for label, metric in of:
@@ -93,31 +96,31 @@ class Few(FewWords, Design):
         return weigh(series.plan, series.logs, series.blocks[:blocks])
 
     def lone_case(self, headline: Finding) -> Said | None:
-        """Return what the headline says, which is this case: by pairs alone it would say less."""
+        """Return the verdict of the headline, which uses more than the pairs of a family do."""
         if headline.comparison is None:
             return None
         better, margin = headline.metric.better, headline.margin
-        said = judge(headline.comparison, better=better, margin=margin, last=True)
-        return said, headline.comparison
+        verdict = judge(headline.comparison, better=better, margin=margin, last=True)
+        return verdict, headline.comparison
 
     def fewest_blocks(self, level: float, looks: Sequence[int]) -> int:
         return looks[0] if looks else super().fewest_blocks(level, looks)
 
 
 def weigh(frozen: Plan, logs: Logs, blocks: Sequence[int]) -> few.Weighed:
-    """Return what a look at `blocks` says."""
-    # A start of another length, as in plans frozen before, has no levels: it is judged by pairs.
+    """Return the evidence at a look after `blocks` (stats/few.py)."""
+    # Levels are calibrated for a start of this length; with another, in older plans, pairs count.
     start = sum(map(frozen.shuffled, blocks)) if frozen.looks.at[0] == few.START else 0
-    ours, theirs = (tuple(of[block] for block in blocks) for of in logs)
-    return _weighed(ours, theirs, start, frozen.looks.at[-1])
+    reference, arm = (tuple(of_arm[block] for block in blocks) for of_arm in logs)
+    return _weighed(reference, arm, start, frozen.looks.at[-1])
 
 
-# A study is replayed after every block, and each look is weighed with those before it.
+# Cached, because all looks so far are weighed again after every block.
 @lru_cache(maxsize=1024)
 def _weighed(
-    ours: tuple[float, ...], theirs: tuple[float, ...], start: int, most: int
+    reference: tuple[float, ...], arm: tuple[float, ...], start: int, most: int
 ) -> few.Weighed:
-    return few.weigh(ours, theirs, start, most)
+    return few.weigh(reference, arm, start, most)
 
 
 def verdict(
@@ -129,7 +132,7 @@ def verdict(
     needed: int | None,
     size_known: bool,
 ) -> tuple[Verdict, Comparison]:
-    """Return what the latest of `looks` says after the others, and its interval."""
+    """Return verdict and comparison at the latest of `looks`, the others having passed."""
     now = looks[-1]
     ends, settled = few.interval(looks, last=last)
     delta, estimate = math.log1p(margin), now.estimate

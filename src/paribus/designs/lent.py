@@ -1,5 +1,6 @@
-"""Allocations: the blocks are divided over several, so that verdicts are about more than one set
-of nodes. All of them are had before the only look: an earlier one would be about fewer.
+"""Blocks divided among several allocations, so that verdicts are about more than one set of nodes.
+
+The only look is after the last allocation: an earlier one would be about fewer nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from paribus.words.designs.lent import LentWords
 
 
 class Lent(LentWords, Design):
-    """Equal shares of the blocks, one after the other; the nodes are given back in between."""
+    """Equal shares of the blocks, one after the other; nodes are given back in between."""
 
     @property
     def allocations(self) -> int:

@@ -1,4 +1,4 @@
-"""A study without an end: its verdict so far, and of the effect that holds now."""
+"""A monitored study: without an end, with a verdict at any time on the effect that holds now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paribus.words.designs.monitored import MonitoredWords
 
 MOST_ROUNDS = 10_000
 MOST_STEPS = 40
-"""Steps in which the history of a monitored study is shown."""
+"""The most steps in which the history of a monitored study is shown."""
 
 
 class Monitored(MonitoredWords, Design):
@@ -27,7 +27,7 @@ class Monitored(MonitoredWords, Design):
     has_end = False
 
     def settled(self, study: Study) -> Study:
-        """Return `study` without an end, which an option of the command may have made of it."""
+        """Return `study` as a monitored one; a command-line option may ask for that."""
         return monitored(study, self.settings.every_s)
 
     def looks(self) -> Looks:
@@ -44,7 +44,7 @@ class Monitored(MonitoredWords, Design):
         return verdict, [comparison]
 
     def history(self, series: Series, looks: Sequence[Comparison]) -> tuple[Comparison, ...]:
-        """Return what was said after the first blocks, and after more and more of them.
+        """Return the comparisons after more and more blocks, in at most MOST_STEPS steps.
 
         `blocks` of each counts all until then, those before a change of the effect included.
         """
@@ -64,7 +64,7 @@ class Monitored(MonitoredWords, Design):
         return [_now(one, 1 - self.error / len(several)) for one in several]
 
     def fewest_blocks(self, level: float, looks: Sequence[int]) -> int:
-        """Return how many bets must be won until winning all of them is worth a claim."""
+        """Return how many blocks, all on one side, the confidence sequence needs for a claim."""
         return fewest_blocks(1 - round(1 - level, 12))
 
 
@@ -94,9 +94,9 @@ def as_of_now(
 ) -> tuple[Verdict, Comparison]:
     """Return verdict and interval of the log ratios of blocks, in order of time; never final.
 
-    Where the effect has changed they are of the blocks since. The verdict's figures then have
-    `since`, the first of these blocks, and `before`: of each earlier effect its blocks, in which
-    block the change was noticed, its word, and its ratio with interval.
+    If the effect has changed, they are of the blocks since. The verdict's figures then have
+    `since`, the first of these blocks, and `before`: for each earlier effect its blocks, the block
+    in which the change was noticed, its word, and its ratio with interval.
     """
     blocks = list(ratios)
     *earlier, now = stretches(list(ratios.values()), level)

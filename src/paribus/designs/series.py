@@ -1,4 +1,4 @@
-"""Arms in an order, such as releases of a library: what lies between neighbours is decided too."""
+"""Arms in an order, such as releases of a library: the step between neighbours is judged too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from paribus.judge.evidence import Evidence
 
 LEAST_ARMS, MOST_ARMS = 3, 20
-"""Arms of a series: two are an ordinary study; each more takes a share of the error."""
+"""The number of arms of a series: two are an ordinary study, and all share the error."""
 
 
 class InOrder(Design):
@@ -46,40 +46,39 @@ class InOrder(Design):
     def logs(
         self, evidence: Evidence, arms: tuple[str, str], of: Sequence[tuple[str, Metric]]
     ) -> Mapping[int, float] | None:
-        """Return the log ratios of an arm to the one before it; None of several benchmarks."""
+        """Return the log ratios of an arm to the one before it; None for several benchmarks."""
         names = [arm.name for arm in self.study.arms]
         place = names.index(arms[1])
         if len(of) != 1 or place < 2:
-            return None  # the second arm's headline is its step
+            return None  # the step of the second arm is its headline
         label, metric = of[0]
-        before, since = (
+        before, after = (
             self.levels(evidence, label, name, metric) for name in (names[place - 1], arms[1])
         )
-        both = sorted(before.keys() & since.keys())
-        found = {block: since[block] - before[block] for block in both if block > 0}
+        both = sorted(before.keys() & after.keys())
+        found = {block: after[block] - before[block] for block in both if block > 0}
         return {block: ratio for block, ratio in found.items() if not math.isnan(ratio)}
 
     def look(self, series: Series, looks: Sequence[int], *, last: bool) -> Said:
-        """Return what a look says of an arm: final only where its step has its word too."""
+        """Return verdict and comparison of an arm; final only if its step is decided too."""
         verdict, comparison = super().look(series, looks, last=last)
         if not verdict.final or last or series.logs is None:
             return verdict, comparison
         found = step(series.logs, series.blocks[: looks[-1]], series.level)
         if found is None:
             return verdict, comparison
-        own = judge(found, better=series.better, margin=series.margin, last=False)
-        if own.final:
+        if judge(found, better=series.better, margin=series.margin, last=False).final:
             return verdict, comparison
         code = Reason.STEP_UNDECIDED
         return Verdict(Word.UNDECIDED, code, final=False, figures=verdict.figures), comparison
 
     def needed(self, series: Series, blocks: int) -> int | None:
-        """Return about how many blocks settle an arm and its step."""
-        first = super().needed(series, blocks)
-        if first is None or not series.logs:
-            return first
-        own = blocks_needed(list(series.logs.values()), series.margin, series.level)
-        return first if own is None else max(first, own)
+        """Return about how many blocks verdicts on an arm and on its step need."""
+        of_arm = super().needed(series, blocks)
+        if of_arm is None or not series.logs:
+            return of_arm
+        of_step = blocks_needed(list(series.logs.values()), series.margin, series.level)
+        return of_arm if of_step is None else max(of_arm, of_step)
 
     def sentence(self) -> str:
         many = count(len(self.study.arms), "arm")
@@ -87,6 +86,6 @@ class InOrder(Design):
 
 
 def step(logs: Mapping[int, float], blocks: Sequence[int], level: float) -> Comparison | None:
-    """Return the ratio of two neighbours over these blocks; None where none of them has both."""
+    """Return the comparison of two neighbours over these blocks; None if no block has both."""
     row = [logs[block] for block in blocks if block in logs]
     return compare(row, level) if row else None

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from paribus.plan import Plan
 
 FIRST_LOOK = 12
-"""Blocks of sessions that switch six times in each direction nearly always (8 do in half of all
-studies): fewer would leave a verdict that cannot be put down to the factor. The level of the full
-schedule stays, and is on the safe side."""
+"""The first look at sessions, in blocks. In 12 blocks sessions nearly always switch six times in
+each direction (8 blocks do in half of all studies); with fewer switches a verdict could not be
+attributed to the factor. The level is that of the full schedule, which is conservative."""
 
 LEAST_S = 1e-3
-"""Seconds below which a cost counts as none."""
+"""The least seconds of a cost, so that none is 0."""
 
 
 class Sessions(SessionsWords, Design):
@@ -62,14 +62,14 @@ class Sessions(SessionsWords, Design):
         return replace(looks, at=later or looks.at[-1:])
 
     def notices(self, plan: Plan, evidence: Evidence) -> Iterable[Notice]:
-        """Yield whether there were switches enough, and where the scatter comes from."""
+        """Yield a warning if there were too few switches, and notes on where scatter comes from."""
         yield from _switches(plan, evidence)
         for label in plan.metrics:
             yield from _nested(plan, evidence, label)
 
 
 def _switches(plan: Plan, evidence: Evidence) -> Iterator[Notice]:
-    """Warn where sessions switched too rarely for a verdict on the factor."""
+    """Yield a warning if sessions switched too rarely for a verdict on the factor."""
     begun = {
         (entry.launch.block, entry.launch.arm): entry.started
         for label in plan.metrics
@@ -89,7 +89,7 @@ def _switches(plan: Plan, evidence: Evidence) -> Iterator[Notice]:
 
 
 def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
-    """Say how sessions and their launches scatter: which of them more would help."""
+    """Yield a note on the scatter of sessions and of their launches: more of which would help."""
     reference = plan.study.arms[0].name
     logs = logs_of(plan, evidence, label, reference)
     if len(logs) < 2:
@@ -112,7 +112,7 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
 
 
 def logs_of(plan: Plan, evidence: Evidence, label: str, arm: str) -> list[list[float]]:
-    """Return the logs of the launches of each session of an arm: the mean over the cases."""
+    """Return, for each session of an arm, the logs of its launches' geometric means over cases."""
     merit = plan.metrics[label][0].name
     cells = [cell for cell in evidence.cells(label) if cell[0] == merit]
     values = [
@@ -130,13 +130,13 @@ def logs_of(plan: Plan, evidence: Evidence, label: str, arm: str) -> list[list[f
 def _costs(evidence: Evidence) -> tuple[float, float] | None:
     """Return the seconds of a switch, warm-up included, and of one launch of every benchmark.
 
-    None where no arm was switched.
+    None if no arm was switched.
     """
     counting = {
         label: [entry for entry in evidence.entries(label) if evidence.counted(entry.launch)]
         for label in evidence.launches
     }
-    in_time = sorted((entry for own in counting.values() for entry in own), key=_started)
+    in_time = sorted((e for several in counting.values() for e in several), key=_started)
     gaps = [
         after.started - before.started - before.wall_s
         for before, after in pairwise(in_time)
@@ -144,7 +144,7 @@ def _costs(evidence: Evidence) -> tuple[float, float] | None:
     ]
     if not gaps:
         return None
-    launch_s = sum(statistics.median(e.wall_s for e in own) for own in counting.values() if own)
+    launch_s = sum(statistics.median(e.wall_s for e in one) for one in counting.values() if one)
     return max(statistics.median(gaps), LEAST_S), max(launch_s, LEAST_S)
 
 

@@ -1,4 +1,8 @@
-"""The standard design, and the base of all others: blocks of launches, judged at planned looks."""
+"""The standard design, and the base of all others: blocks of launches, judged at planned looks.
+
+A look is a planned number of complete blocks at which a verdict may fall. A stage is an arm, or
+what a design launches between arms.
+"""
 
 from __future__ import annotations
 
@@ -37,22 +41,19 @@ if TYPE_CHECKING:
     from paribus.plan import Plan
 
 Said = tuple[Verdict, Comparison]
-"""A verdict and the interval that it rests on."""
+"""A verdict, and the comparison that it rests on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Log ratios by block, in order, and what they are judged by.
-
-    `at` are the looks, as the blocks let them be; `cut` holds by arm the blocks whose launches the
-    time limit cut off, and `logs` what a design takes of the evidence beside all that.
-    """
+    """Log ratios of an arm to the reference, and what they are judged by."""
 
     plan: Plan
-    at: Sequence[int]
-    ratios: Mapping[int, float]
+    at: Sequence[int]  # the looks, as evidence.looks_at gives them
+    ratios: Mapping[int, float]  # by block, in order
     better: Direction
-    margin: float
+    margin: float  # a share
+    # The blocks whose launches the time limit cut off, by arm; and the result of Design.logs.
     cut: Mapping[str, Sequence[int]] = field(default_factory=dict)
     logs: Any = None
 
@@ -71,52 +72,46 @@ class Series:
 
 
 class Design(Words):
-    """Blocks of one launch of every arm, looks planned beforehand, signed-rank intervals.
+    """Blocks of one launch of every arm, looks planned beforehand, signed-rank intervals."""
 
-    `unit` is what counts once. A study that `has_end` has looks and a last block. Arms that are
-    launched `at_once` share the cores and have no order. `is_open`: the warm-up decides on the rest
-    of the design. It `ranks` more than two arms. `least_blocks` and `most_blocks` are those a plan
-    may have.
-    """
-
-    unit: Literal["launch", "session", "build"] = "launch"
-    has_end = True
-    at_once = False
-    is_open = False
-    ranks = True
-    least_blocks = LOOKS[0]
+    unit: Literal["launch", "session", "build"] = "launch"  # what counts once
+    has_end = True  # it has looks and a last block
+    at_once = False  # the arms of a block are launched at the same time, on shares of the cores
+    is_open = False  # the warm-up decides on the rest of the design
+    ranks = True  # more than two arms are ranked
+    least_blocks = LOOKS[0]  # the fewest and the most blocks of a plan
     most_blocks = LONGER[-1]
 
     # --- before the first launch ---
 
     def settled(self, study: Study) -> Study:
-        """Return `study`, as its file has it, with what this design leaves no choice of.
+        """Return `study`, as read from its file, with the settings that this design dictates.
 
-        Raises StudyError for what the design cannot be of.
+        Raises StudyError for a study that cannot have this design.
         """
         return study
 
     def refusal(self) -> tuple[str, object, str, str] | None:
-        """Return the key and value of [plan] that cannot be, why, and what to do; None if all can.
+        """Return key and value of [plan] that this design refuses, the cause and the fix, or None.
 
-        The standard design can be of any study.
+        The standard design refuses nothing.
         """
         return None
 
     def stages(self) -> tuple[Arm, ...]:
-        """Return what launches are made in: the arms, the reference first.
+        """Return the arms, the reference first, and what else this design launches.
 
-        A design may add others, such as an arm with one key of the other. Only the arms are
-        audited, compared and shown; a series between two stages is one like any other.
+        That may be an arm with one key of the other. Only the arms of the study are audited,
+        compared and shown.
         """
         return self.study.arms
 
     def staged(self) -> Study:
-        """Return the study as its launches are made: with every stage for an arm."""
+        """Return the study with every stage as an arm, as it is launched."""
         return replace(self.study, arms=self.stages())
 
     def holds(self, label: str, block: int) -> tuple[str, ...]:
-        """Return the names of the stages that a block of a benchmark is made of: all of them."""
+        """Return the names of the stages in a block of a benchmark: here all of them."""
         return tuple(one.name for one in self.stages())
 
     @property
@@ -131,11 +126,11 @@ class Design(Words):
 
     @property
     def allocations(self) -> int:
-        """The allocations of a scheduler that the blocks are divided over, 0 where they are not."""
+        """The allocations of a scheduler among which the blocks are divided, 0 if they are not."""
         return 0
 
     def allocation(self, block: int) -> int:
-        """Return which of them, from 0 on, a block is launched in."""
+        """Return the index, from 0, of the allocation in which a block is launched."""
         return 0
 
     def launches(self, even: int) -> Iterator[Launch]:
@@ -158,7 +153,7 @@ class Design(Words):
     def places(
         self, stages: Sequence[str], labels: Sequence[str], seed: int, even: int
     ) -> Iterator[Place]:
-        """Yield block, benchmark, stage and place in its session of every launch."""
+        """Yield (block, benchmark, stage, place in its session) of every launch in order."""
         blocks = self.settings.blocks
         return rounds(stages, labels, blocks, seed, start=self.shuffled, even=even)
 
@@ -169,32 +164,32 @@ class Design(Words):
         return schedule(settings.blocks, settings.confidence, comparisons=comparisons)
 
     def looks_of(self, at: Sequence[int], level: float) -> Looks:
-        """Return the looks that a plan holds as these figures."""
+        """Return the looks of a stored plan from its figures."""
         return Looks(tuple(at), level)
 
     def duration(self, each: Cost, looks: Looks) -> list[str]:
-        """Return in sentences how long the study will take, where blocks cost so much."""
+        """Return sentences on how long the study will take; `each` is the cost of a block."""
         best, worst = duration(each, looks.at[0], looks.at[-1])
-        said, budget_s = [self.takes(best, worst)], self.settings.budget_s
+        sentences, budget_s = [self.takes(best, worst)], self.settings.budget_s
         if budget_s is not None and worst > budget_s:
-            said.append(self.affords(budget_s, blocks_affordable(each, budget_s), looks.at))
-        return said
+            sentences.append(self.affords(budget_s, blocks_affordable(each, budget_s), looks.at))
+        return sentences
 
     def rounds(self, looks: Looks) -> tuple[int, ...]:
-        """Return how many rounds, the warm-up included, a study has at best and at worst."""
+        """Return the fewest and the most rounds that a study may have, the warm-up included."""
         return 1 + looks.at[0], 1 + looks.at[-1]
 
     # --- after the warm-up ---
 
     def chosen(self, frozen: Plan, evidence: Evidence) -> Plan:
-        """Return the plan that a study follows once its warm-up is over: what was frozen.
+        """Return the plan that a study follows after its warm-up: here the frozen one.
 
-        The same for the same stored warm-up, so nothing is to be kept.
+        It follows from the stored warm-up, so it need not be stored.
         """
         return frozen
 
     def after(self, frozen: Plan, longest_s: float) -> Plan:
-        """Return the plan that follows a warm-up whose longest launch took so many seconds."""
+        """Return the plan after a warm-up whose longest launch took `longest_s` seconds."""
         return frozen
 
     # --- the verdict ---
@@ -202,24 +197,27 @@ class Design(Words):
     def logs(
         self, evidence: Evidence, arms: tuple[str, str], of: Sequence[tuple[str, Metric]]
     ) -> Any:
-        """Return what a verdict on figures of benchmarks takes beside log ratios: nothing."""
+        """Return what this design needs of the evidence beside log ratios: here nothing.
+
+        `arms` are the reference and an arm, `of` benchmarks by label, each with a metric.
+        """
         return None
 
     def levels(self, evidence: Evidence, label: str, name: str, metric: Metric) -> dict[int, float]:
-        """Return the mean log of the cases of each launch of a stage, by block."""
+        """Return the mean log of the figures at all cases, for each block of a stage."""
         slow = math.inf if metric.better == "lower" else -math.inf
         cut = dict.fromkeys(evidence.cut_off(label, name), slow)
         cells = evidence.cells_of(label, metric.name)
         series = (evidence.series(label, name, cell) for cell in cells)
         return headline_log_ratios(
-            [{block: math.log(one) for block, one in of.items()} | cut for of in series]
+            [{block: math.log(figure) for block, figure in one.items()} | cut for one in series]
         )
 
     def replay(self, series: Series, *, over: bool) -> tuple[Verdict, list[Comparison]]:
-        """Replay the looks over the blocks in order; the first final verdict stands.
+        """Judge at each look in order, and return the first final verdict.
 
-        Returned beside it is what each look said, and what all blocks say where they are between
-        two looks. A study that ends between two looks stands by the last one that it reached.
+        The second value are the comparisons at the looks so far; between two looks, that of all
+        blocks is the last. If the study is `over` there, the last look that it reached decides.
         """
         blocks, at = series.blocks, series.at
         reached = [look for look in at if look <= len(blocks)]
@@ -242,49 +240,54 @@ class Design(Words):
         return undecided, [*history, self.now(series)]
 
     def look(self, series: Series, looks: Sequence[int], *, last: bool) -> Said:
-        """Return what the latest of `looks` says after the others."""
+        """Return verdict and comparison at the latest of `looks`, the others having passed."""
         comparison = compare(series.values[: looks[-1]], series.level)
         return judge(comparison, **self.terms(series, looks[-1], last=last)), comparison
 
     def terms(self, series: Series, look: int, *, last: bool) -> dict[str, Any]:
-        """Return what `judge` takes at a look beside the interval."""
+        """Return the arguments of `judge` at a look, except the comparison."""
         return {
             "better": series.better,
             "margin": series.margin,
             "last": last,
-            # A forecast, not a verdict: it may rest on what came after the last look. What an
-            # earlier look left open, a later one says.
+            # This is a forecast, so it may rest on blocks after the look.
             "needed": self.needed(series, look) if last else None,
             "size_known": self.size_known(series.blocks[:look], series.cut),
         }
 
     def now(self, series: Series) -> Comparison:
-        """Return what all blocks say, between two looks."""
+        """Return the comparison of all blocks, between two looks."""
         return compare(series.values, series.level)
 
     def needed(self, series: Series, blocks: int) -> int | None:
-        """Return about how many blocks settle a study, as it is after `blocks` of them."""
+        """Return about how many blocks a verdict needs, estimated after `blocks` of them."""
         return blocks_needed(series.values, series.margin, series.level)
 
     def history(self, series: Series, looks: Sequence[Comparison]) -> tuple[Comparison, ...]:
-        """Return how an interval narrowed, where `replay` returned `looks`."""
+        """Return the comparisons by which reports draw how an interval narrowed.
+
+        `looks` are those that `replay` returned.
+        """
         return tuple(looks)
 
     def stands_on(self, blocks: Sequence[int], comparison: Comparison) -> list[int]:
-        """Return those of `blocks`, in order, that a comparison is of."""
+        """Return those of `blocks`, in order, on which a comparison rests."""
         return list(blocks[: comparison.blocks])
 
     def size_known(self, blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
-        """Return whether few enough launches of `blocks` were cut off for "by how much".
+        """Return whether so few launches of `blocks` were cut off that the size is known.
 
         Blocks without a ratio, because both arms were cut off, count as well.
         """
         so_far = [{block for block in cuts if block <= blocks[-1]} for cuts in cut.values()]
-        shares = [censored_share(len(own), len(own.union(blocks))) for own in so_far]
+        shares = [censored_share(len(of_arm), len(of_arm.union(blocks))) for of_arm in so_far]
         return max(shares) <= MOST_CENSORED
 
     def family(self, several: Sequence[Series], members: Literal["cases", "figures"]) -> list[Said]:
-        """Return verdict and interval of each member of a family, as all of them support it."""
+        """Return verdict and comparison of each member of a family, corrected for their number.
+
+        `members` is the noun of its members, for the figures of verdicts.
+        """
         if not several:
             return []
         looks, seed = replace(several[0].plan.looks, at=tuple(several[0].at)), self.settings.seed
@@ -303,22 +306,22 @@ class Design(Words):
 
     @property
     def error(self) -> float:
-        """The share of the study's error that an arm has."""
+        """The error probability of the comparison of one arm: the study's, shared by all arms."""
         return (1 - self.settings.confidence) / (len(self.study.arms) - 1)
 
     def lone_case(self, headline: Finding) -> Said | None:
-        """Return what the only case of a headline says, None where a family of one says it."""
+        """Return the verdict of the only case of a headline, None if `family` is to judge it."""
         return None
 
     def fewest_blocks(self, level: float, looks: Sequence[int]) -> int:
-        """Return from how many blocks on there can be a verdict.
+        """Return the fewest blocks with which there can be a verdict.
 
-        Signed ranks have an interval once all blocks on one side are rarer than its error. A study
-        is weighed only at its `looks`, a table, which has none, whenever.
+        Signed ranks have an interval once the chance that all blocks lie on one side is below the
+        error. A study is judged only at its `looks`; a table has none, and is judged at any number.
         """
         interval = fewest_pairs(round(1 - level, 12))
         return next((look for look in looks if look >= interval), interval)
 
     def notices(self, plan: Plan, evidence: Evidence) -> Iterable[Notice]:
-        """Return what the reader must know of a study because of its design."""
+        """Return the notices on a study that follow from its design: here none."""
         return ()

@@ -1,9 +1,9 @@
-"""Which nodes a scheduler lent each arm, and whether verdicts hold for other nodes.
+"""Which nodes of a scheduler each arm had, and whether verdicts hold for other nodes.
 
-All launches of an allocation share its nodes, so where the arms have different ones an effect of
-the nodes is in every block alike: the interval over blocks is about these nodes. Over other nodes
-of the same kind it is the allocation that is drawn anew: each pair of node sets gives one log
-ratio, the median of its blocks, and these are compared as blocks are.
+All launches of an allocation share its nodes. If the arms have different nodes, an effect of the
+nodes is in every block alike, and the interval over blocks holds for these nodes only. For other
+nodes of the same kind, the experimental unit is the allocation: each pair of node sets gives one
+log ratio, the median of its blocks, and these are compared as blocks are.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Lent = Mapping[tuple[int, str], str]
 
 
 def allocations(plan: Plan, evidence: Evidence, launches: Iterable[Stored]) -> list[Notice]:
-    """Return the notice on the nodes of each arm; none where no scheduler lent any."""
+    """Return the notice on the nodes of each arm; none if no scheduler lent any."""
     arms = [arm.name for arm in plan.study.arms]
-    had: dict[str, dict[str, str]] = {arm: {} for arm in arms}
-    at: dict[str, dict[tuple[int, str], str]] = {}
+    had: dict[str, dict[str, str]] = {arm: {} for arm in arms}  # nodes, by arm and job
+    at: dict[str, dict[tuple[int, str], str]] = {}  # nodes of launches, by benchmark
     for one in launches:
         job, nodes = (one.outcome.facts.get(key) for key in (JOB, NODES))
         if one.void is None and isinstance(job, str) and isinstance(nodes, str):
@@ -60,9 +60,9 @@ def allocations(plan: Plan, evidence: Evidence, launches: Iterable[Stored]) -> l
 def over_nodes(
     plan: Plan, evidence: Evidence, label: str, arm: str, lent: Lent, fewest: int
 ) -> dict[str, Any]:
-    """Return ratio, interval and word for other nodes of the same kind, as JSON values.
+    """Return ratio, interval and word that hold for other nodes of the same kind, as JSON values.
 
-    {} for fewer than `fewest` pairs of node sets: from so few there is no interval.
+    {} for fewer than `fewest` pairs of node sets, of which there is no interval.
     """
     reference, metric = plan.study.arms[0].name, plan.metrics[label][0]
     ratios: dict[tuple[str, str], list[float]] = {}
@@ -72,15 +72,16 @@ def over_nodes(
             ratios.setdefault((both[0], both[1]), []).append(ratio)
     if len(ratios) < fewest:
         return {}
-    over = compare([statistics.median(some) for some in ratios.values()], plan.looks.confidence)
+    found = compare([statistics.median(some) for some in ratios.values()], plan.looks.confidence)
     margin = margin_of(plan, evidence, label, metric)
-    word = judge(over, better=metric.better, margin=margin, last=True).word
-    figures = {"allocations": over.blocks, "ratio": over.ratio, "low": over.low, "high": over.high}
-    return {"benchmark": label, "arm": arm, **figures, "word": str(word)}
+    word = judge(found, better=metric.better, margin=margin, last=True).word
+    figures = {"ratio": found.ratio, "low": found.low, "high": found.high}
+    of = {"benchmark": label, "arm": arm, "allocations": found.blocks}
+    return {**of, **figures, "word": str(word)}
 
 
 def _same(at: Mapping[str, Lent], arms: Iterable[str]) -> bool:
-    """Return whether in each block all arms had the same nodes."""
+    """Return whether all arms had the same nodes in each block; `at` is by benchmark."""
     return all(
         len({lent[block, arm] for arm in arms if (block, arm) in lent}) < 2
         for lent in at.values()

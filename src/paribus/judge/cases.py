@@ -1,4 +1,8 @@
-"""The cases below a headline, and the figures beside it: judged together, as families."""
+"""The cases below a headline, and the other figures beside it, judged together as families.
+
+The more there are, the more would look different by chance: so their verdicts are corrected for
+their number (stats/family.py).
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,8 @@ from paribus.plan import Plan
 from paribus.stats.band import LEAST_BLOCKS
 
 DECIDED_SHARE = 0.9
-"""With decides = "cases" a benchmark is done when so many of its cases are decided: the noisiest
-few would hold up all others."""
+"""With decides = "cases" a benchmark ends when this share of its cases is decided: a few noisy ones
+are not to hold up all others."""
 
 
 def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, ...]:
@@ -53,8 +57,8 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
     judged = design.family(series, "cases")
     found_of = dict(zip(measured, judged, strict=True))
     alone = evidence.cells_of(label, merit.name)
-    if len(alone) == 1 and (said := design.lone_case(headline)):
-        found_of[alone[0]] = said
+    if len(alone) == 1 and (judged_alone := design.lone_case(headline)):
+        found_of[alone[0]] = judged_alone
     shown = {cell: design.stands_on(list(ratios[cell]), found_of[cell][1]) for cell in measured}
     missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
     cut = cut_off(evidence, [label], (reference, arm))
@@ -76,11 +80,10 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
 
 
 def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, ...]:
-    """Return the headlines of a benchmark's other figures, over the blocks of its headline.
+    """Return the headlines of a benchmark's other metrics, over the blocks of its headline.
 
-    All figures of an output are a family: their verdicts are corrected for the number of
-    all, the one that decides included. Where launches failed too unlike for words on speed, no
-    figure has one.
+    All metrics of an output are a family: their verdicts are corrected for the number of
+    all, the one that decides included. If the headline says "reliability differs", so do they.
     """
     label, arm = headline.benchmark, headline.arm
     reference = plan.study.arms[0].name
@@ -89,15 +92,15 @@ def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, 
     pooled_of = {}
     for metric in every if blocks else ():
         pooled = pooled_ratios(evidence, label, reference, arm, metric)
-        mine = {block: ratio for block, ratio in pooled.items() if block in blocks}
-        if metric.endpoint == merit.endpoint and mine:
-            pooled_of[metric] = mine
+        ratios = {block: ratio for block, ratio in pooled.items() if block in blocks}
+        if metric.endpoint == merit.endpoint and ratios:
+            pooled_of[metric] = ratios
     if not pooled_of.keys() - {merit}:
         return ()
     at = looks_at(plan, evidence, [label], len(evidence.complete(label, [reference, arm])))
     series = [
-        Series(plan, at, mine, metric.better, margin_of(plan, evidence, label, metric))
-        for metric, mine in pooled_of.items()
+        Series(plan, at, ratios, metric.better, margin_of(plan, evidence, label, metric))
+        for metric, ratios in pooled_of.items()
     ]
     judged, found = plan.design.family(series, "figures"), []
     for metric, one, (verdict, comparison) in zip(pooled_of, series, judged, strict=True):
@@ -122,11 +125,11 @@ def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, 
 
 
 def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
-    """Return the blocks that the cases are judged by: those of the look that ended the benchmark.
+    """Return the blocks by which the cases are judged: those up to the look that decided.
 
-    If monitored, those since the headline changed. Otherwise that is the headline's look, or,
-    where cases decide, the last one that was reached. Blocks beyond a look are left out, because
-    the correction is for looks at these moments only.
+    That is the headline's look, or, where cases decide, the last one that was reached. Blocks
+    beyond it are left out, because the correction is for looks at these moments only. In a
+    monitored study they are the blocks since the headline changed.
     """
     arms = [plan.study.arms[0].name, headline.arm]
     complete = evidence.complete(headline.benchmark, arms)
@@ -140,9 +143,9 @@ def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
 
 
 def cases_settled(plan: Plan, evidence: Evidence, headline: Finding) -> bool:
-    """Return whether enough of the cases of a headline are decided to end its benchmark.
+    """Return whether enough cases of a headline are decided to end its benchmark.
 
-    Asked after every block, answered at looks only.
+    This is called after every block, and can be True only at a look.
     """
     arms = [plan.study.arms[0].name, headline.arm]
     done = len(evidence.complete(headline.benchmark, arms))

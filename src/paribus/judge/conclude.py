@@ -1,4 +1,8 @@
-"""The judgement of a study directory: everything that a report shows, from the store alone."""
+"""The judgement of a study directory: everything that a report shows, from the store alone.
+
+plan.json and launches.db go in, a Judgement comes out: headlines, cases, tallies, audit, notices
+and the rows of lenses. `judgement_of` does the same for evidence from elsewhere, such as logs.
+"""
 
 from __future__ import annotations
 
@@ -58,17 +62,17 @@ from paribus.store.damage import Lost
 
 
 def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
-    """Return what came of the launches of each benchmark at each stage: of every stored attempt."""
+    """Return the tally of every benchmark at every stage, over all stored attempts."""
     found = []
     for selection in plan.study.benchmarks:
         label = selection.label
         voided = [e for e in evidence.voided if e.launch.benchmark == label]
-        every = sorted([*evidence.entries(label), *voided], key=lambda e: e.started)
+        attempts = sorted([*evidence.entries(label), *voided], key=lambda e: e.started)
         for arm in plan.design.stages():
-            mine = [e for e in every if e.launch.arm == arm.name]
-            launches = [e for e in mine if evidence.counted(e.launch)]
+            of_arm = [e for e in attempts if e.launch.arm == arm.name]
+            launches = [e for e in of_arm if evidence.counted(e.launch)]
             states = [e.state for e in launches]
-            warm_up = [e.state for e in mine if not evidence.counted(e.launch)]
+            warm_up = [e.state for e in of_arm if not evidence.counted(e.launch)]
             first = {
                 key: state
                 for key, state in evidence.first.get(label, {}).get(arm.name, {}).items()
@@ -82,10 +86,10 @@ def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
                     failed=states.count(State.FAILED),
                     timed_out=states.count(State.TIMEOUT),
                     invalid=states.count(State.INVALID),
-                    first_error=next((e.error for e in mine if e.error), ""),
+                    first_error=next((e.error for e in of_arm if e.error), ""),
                     warm_up=len(warm_up),
                     warm_up_failed=sum(state is not State.OK for state in warm_up),
-                    wall_s=math.fsum(e.wall_s for e in mine),
+                    wall_s=math.fsum(e.wall_s for e in of_arm),
                     rerun=sum(bool(e.void) for e in launches),
                     faults=states.count(State.FAULT),
                     first=len(first),
@@ -96,15 +100,12 @@ def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
 
 
 class Track(NamedTuple):
-    """The launches on the time axis, those that do not count apart.
-
-    `started` is when the first one began, `wall_s` the seconds that all of them span.
-    """
+    """The launches on the time axis: fields of Judgement."""
 
     points: tuple[Point, ...] = ()
-    voided: tuple[Point, ...] = ()
-    started: float | None = None
-    wall_s: float = 0.0
+    voided: tuple[Point, ...] = ()  # those that do not count
+    started: float | None = None  # the start of the first one, in seconds since the epoch
+    wall_s: float = 0.0  # from its start to the end of the last one
 
 
 def track(plan: Plan, evidence: Evidence) -> Track:
@@ -148,7 +149,10 @@ def track(plan: Plan, evidence: Evidence) -> Track:
 
 
 def relative(plan: Plan, entries: Sequence[Entry]) -> dict[int, float]:
-    """Return each good launch's level, over the cases that all of them have, 1 = reference."""
+    """Return the level of each good launch by number: its figure over the reference's usual one.
+
+    `entries` are of one benchmark; the figure is the geometric mean over the cases of all of them.
+    """
     good = [entry for entry in entries if entry.medians]
     if not good:
         return {}
@@ -159,13 +163,13 @@ def relative(plan: Plan, entries: Sequence[Entry]) -> dict[int, float]:
         return {}
     level = {e.launch.number: geometric_mean([e.medians[c] for c in cells]) for e in good}
     reference = plan.study.arms[0].name
-    theirs = [level[e.launch.number] for e in good if e.launch.arm == reference]
-    usual = launch_median(theirs or list(level.values()))
+    of_reference = [level[e.launch.number] for e in good if e.launch.arm == reference]
+    usual = launch_median(of_reference or list(level.values()))
     return {number: value / usual for number, value in level.items()}
 
 
 def _outlying(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, float]:
-    """Return the launches of one arm that lie far from the others, in times its usual level."""
+    """Return the multiple of the arm's usual level for its launches far from the others."""
     numbers = [e.launch.number for e in entries if e.launch.number in levels]
     values = [levels[number] for number in numbers]
     usual = launch_median(values) if values else 1.0
@@ -173,21 +177,21 @@ def _outlying(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, f
 
 
 def distributions(plan: Plan, evidence: Evidence) -> tuple[Distribution, ...]:
-    """Return how the samples of each benchmark are distributed in each arm that has several."""
+    """Return the distribution of samples in each benchmark and arm whose launches have several."""
     found = []
     for label in plan.metrics:
         entries = [one for one in evidence.entries(label) if evidence.counted(one.launch)]
         for arm in plan.study.arms:
-            mine = [step for one in entries if one.launch.arm == arm.name for step in one.steps]
-            if mine:
-                values = (float(f"{step:.5g}") for step in thinned(sorted(mine)))
+            steps = [step for one in entries if one.launch.arm == arm.name for step in one.steps]
+            if steps:
+                values = (float(f"{step:.5g}") for step in thinned(sorted(steps)))
                 found.append(Distribution(label, arm.name, tuple(values)))
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class FiguresOfLaunches:
-    """The figures of every counting launch of a study, as its `evidence` has them.
+    """Iterates over the Figures of every launch of a study that counts.
 
     `begin` is when the first launch started, in seconds since the epoch.
     """
@@ -197,22 +201,24 @@ class FiguresOfLaunches:
     begin: float
 
     def __iter__(self) -> Iterator[Figures]:
-        """Yield them by benchmark, arm and block; the figures of what decides come first."""
+        """Yield them by benchmark, arm and block."""
         for label, metrics in self.plan.metrics.items():
-            of = {metric.name: metric for metric in metrics}
+            by_name = {metric.name: metric for metric in metrics}
             entries = self.evidence.entries(label)
             for arm in self.plan.study.arms:
                 for entry in entries:
                     launch = entry.launch
                     if launch.arm == arm.name and self.evidence.counted(launch):
                         place = (launch.arm, launch.block, launch.number)
-                        yield Figures(*place, entry.started - self.begin, label, of, entry.medians)
+                        at_s = entry.started - self.begin
+                        yield Figures(*place, at_s, label, by_name, entry.medians)
 
 
 class Light:
-    """Returns launches without samples. Equal texts and lists of texts are one object.
+    """Returns launches that take little memory: without samples, equal texts as one object.
 
-    Of numbers per rank that change with every launch the mean stays: judging takes no more of them.
+    A list of numbers per rank that change with every launch is replaced by its mean, which is all
+    that judging needs.
     """
 
     def __init__(self) -> None:
@@ -229,7 +235,7 @@ class Light:
         if type(value) is not list or not value:
             return value
         listed = self._lists.get(id(value))
-        if listed and listed[0] is value:  # as the store hands out what many launches have
+        if listed and listed[0] is value:  # the store returns lists of many launches as one object
             return listed[1]
         types = set(map(type, value))
         if types == {str}:
@@ -244,11 +250,11 @@ ASKED = (
     *("mpi.transport", "placement.", "container.", "command.argv", "build.", "wrapper.", "env."),
     LEVEL,
 )
-"""Facts of launches that are known before they start: what the study asks for."""
+"""Facts of launches that the study sets, known before they start."""
 
 
 def judged(directory: Path) -> Judgement:
-    """Return the judgement of one study directory, in which nothing is written."""
+    """Return the judgement of one study directory, which is only read."""
     plan = read_plan(directory)
     with Store(directory) as store:
         store.check_plan(plan.sha256)
@@ -258,7 +264,7 @@ def judged(directory: Path) -> Judgement:
 def conclude(plan: Plan, store: Store, evidence: Evidence | None = None) -> Judgement:
     """Return the judgement of everything that `store` holds, whether the study is over or not.
 
-    `evidence` is that of all its launches, where whoever ran them has it already.
+    `evidence` is that of all its launches, if the caller has it already.
     """
     attempts: list[Stored] = []
     lag = Lag()
@@ -270,17 +276,17 @@ def conclude(plan: Plan, store: Store, evidence: Evidence | None = None) -> Judg
     plan = plan.design.chosen(plan, evidence)
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(sum(one.outcome.wall_s for one in attempts))
-    # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
+    # A damaged study cannot be continued: it is judged at the looks that its whole rows reach.
     ended = spent or bool(store.lost)
     over = {s.label: ended or _over(plan, evidence, s.label) for s in plan.study.benchmarks}
     facts = launch_facts(plan, attempts)
     gathered = store.gathered()
-    said = _audited(plan, store, gathered, _as_asked(plan, facts, attempts))
+    audit = _audited(plan, store, gathered, _as_asked(plan, facts, attempts))
     nodes = of_nodes(gathered)
     voided = [one for one in attempts if one.void]
     steps_s = [s for one in attempts if (s := one.outcome.facts.get(notices.STEP))]
     needless = in_vain(
-        read_accepted(store.directory), {d.key for d in said.differences}, said.equal
+        read_accepted(store.directory), {d.key for d in audit.differences}, audit.equal
     )
     carriers = transport.carriers(plan, facts)
     judgement = judgement_of(
@@ -288,14 +294,14 @@ def conclude(plan: Plan, store: Store, evidence: Evidence | None = None) -> Judg
         evidence,
         directory=str(store.directory),
         over=over,
-        differences=said.differences,
+        differences=audit.differences,
         lost=store.lost,
         facts={arm: _merged(facts, nodes.get(arm, {}), arm) for arm in arms},
         launches=attempts,
     )
     return replace(
         judgement,
-        equal_facts=len(said.equal),
+        equal_facts=len(audit.equal),
         carriers=carriers,
         figures=FiguresOfLaunches(plan, evidence, judgement.started or 0.0),
         notices=(
@@ -329,9 +335,9 @@ def judgement_of(
 ) -> Judgement:
     """Return the judgement of `evidence`, wherever it comes from.
 
-    `over` says of each benchmark that no further launch will come. A verdict is withheld where
-    `differences` has something unexplained, where clock or printout were too coarse, or where it
-    cannot rest on what was not `lost`. `facts` are those of the arms, `launches` all attempts.
+    `over` is for each benchmark whether no further launch will come. A verdict is withheld if
+    `differences` has an unexplained one, if clock or printout were too coarse, or if what was
+    `lost` could change it. `facts` are those of the arms, `launches` all attempts.
     """
     heads = _heads(plan, evidence, over)
     rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
@@ -371,9 +377,9 @@ def judgement_of(
         distributions=distributions(plan, evidence),
         **found._asdict(),
     )
-    held = withhold(judgement, why)
-    found_by = lens.judged(Seen(plan, evidence, held, over, launches))
-    return lens.with_leads(replace(held, lenses=found_by))
+    withheld = withhold(judgement, why)
+    rows_of = lens.judged(Seen(plan, evidence, withheld, over, launches))
+    return lens.with_leads(replace(withheld, lenses=rows_of))
 
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:
@@ -385,12 +391,12 @@ def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Fi
 
 
 def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
-    """Return a finding without any complete block with the error of its first failed launch."""
+    """Return `finding`; if it has no complete block, with the error of its first failed launch."""
     if finding.verdict.code is not Reason.NO_COMPLETE_BLOCK:
         return finding
     arms, label = {plan.study.arms[0].name, finding.arm}, finding.benchmark
-    every = [*evidence.entries(label), *evidence.voided]
-    of_both = [e for e in every if e.launch.benchmark == label and e.launch.arm in arms]
+    attempts = [*evidence.entries(label), *evidence.voided]
+    of_both = [e for e in attempts if e.launch.benchmark == label and e.launch.arm in arms]
     failed = [e for e in of_both if e.error]
     if not failed:
         return finding
@@ -404,7 +410,7 @@ def _settled(finding: Finding) -> bool:
 
 
 def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
-    """Return the benchmarks that would have gone on."""
+    """Return the benchmarks that the time budget ended, as neither blocks nor evidence did."""
     return [
         selection.label
         for selection in plan.study.benchmarks
@@ -416,12 +422,12 @@ def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
 def _endpoints(
     plan: Plan, evidence: Evidence, heads: Sequence[Finding], over: Mapping[str, bool]
 ) -> list[Finding]:
-    """Return the endpoints that do not decide; they end when the benchmark does."""
-    still = {f.benchmark for f in heads if not f.verdict.final and not over[f.benchmark]}
+    """Return headlines at the endpoints that do not decide; these end when the benchmark does."""
+    going_on = {f.benchmark for f in heads if not f.verdict.final and not over[f.benchmark]}
     return [
         finding
         for label in plan.metrics
-        for finding in endpoints(plan, evidence, label, over=label not in still)
+        for finding in endpoints(plan, evidence, label, over=label not in going_on)
     ]
 
 
@@ -443,7 +449,7 @@ def _changed(
 
 
 def planned(plan: Plan, launches: Iterable[Stored]) -> Iterator[Stored]:
-    """Yield `launches`; raises StoreError for one of an arm, benchmark or block of no such plan."""
+    """Yield `launches`; raises StoreError for one whose arm, benchmark or block `plan` lacks."""
     arms, settings = {one.name for one in plan.design.stages()}, plan.study.settings
     labels, endless = {one.label for one in plan.study.benchmarks}, not plan.design.has_end
     for one in launches:
@@ -461,7 +467,7 @@ def planned(plan: Plan, launches: Iterable[Stored]) -> Iterator[Stored]:
 def _noted(
     plan: Plan, launches: Iterable[Stored], attempts: list[Stored], lag: Lag
 ) -> Iterator[Stored]:
-    """Yield `launches`, and put each into `lag`, and into `attempts` without its samples."""
+    """Yield `launches`; each is also added to `lag`, and without samples to `attempts`."""
     light = Light()
     for one in planned(plan, launches):
         lag.add(one)
@@ -471,7 +477,7 @@ def _noted(
 
 def launch_facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, list[Facts]]]:
     """Return the facts of every good launch by benchmark and arm, warm-up included."""
-    swapped = ("rank.affinity",) if plan.design.at_once else ()
+    swapped = ("rank.affinity",) if plan.design.at_once else ()  # between the arms of a duet
     found: dict[str, dict[str, list[Facts]]] = {}
     for stored in attempts:
         if stored.void is None and stored.outcome.state is State.OK:
@@ -482,7 +488,7 @@ def launch_facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, 
 
 
 def audited(plan: Plan, store: Store) -> Audit:
-    """Return what differs between the arms of a study, or changed in one, and what is equal."""
+    """Return the audit: what differs between arms or changed in one, and what is equal."""
     attempts = list(map(Light(), planned(plan, store.launches(samples=False))))
     facts = _as_asked(plan, launch_facts(plan, attempts), attempts)
     return _audited(plan, store, store.gathered(), facts)
@@ -493,10 +499,10 @@ def _as_asked(
     launches: Mapping[str, Mapping[str, Sequence[Facts]]],
     attempts: Iterable[Stored],
 ) -> Mapping[str, Mapping[str, Sequence[Facts]]]:
-    """Return the facts of launches; of a benchmark without a good one in some arm, what was asked.
+    """Return `launches`, with the facts ASKED of benchmarks that lack a good launch in some arm.
 
-    That is known of launches that failed as well: without it the arms would not even differ in the
-    factor. Nothing else is compared there, because only a launch that runs can show it.
+    Launches that failed have these too; without them the arms would not even differ in the factor.
+    Other facts are not compared there, because only a launch that runs can show them.
     """
     arms = [arm.name for arm in plan.study.arms]
     lacking = {label for label in plan.layers if not launches.get(label, {}).keys() >= {*arms}}
@@ -516,14 +522,15 @@ def _audited(
     launches: Mapping[str, Mapping[str, Sequence[Facts]]],
 ) -> Audit:
     accepted = read_accepted(store.directory)
-    said = audit_study(plan.study, plan.layers, of_nodes(gathered), launches, accepted)
+    audit = audit_study(plan.study, plan.layers, of_nodes(gathered), launches, accepted)
     over_time = changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
-    return Audit(ranked([*over_time, *said.differences]), said.equal)
+    return Audit(ranked([*over_time, *audit.differences]), audit.equal)
 
 
 def _merged(
     facts: Mapping[str, Mapping[str, Sequence[Facts]]], nodes: Mapping[str, Facts], arm: str
 ) -> Facts:
+    """Return the typical facts of an arm: of its `nodes`, then of launches of any benchmark."""
     merged: dict[str, object] = dict(typical(nodes.values()))
     for by_arm in facts.values():
         for key, value in typical(by_arm.get(arm, [])).items():

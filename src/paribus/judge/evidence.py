@@ -1,4 +1,8 @@
-"""What the stored launches say so far: a figure per launch, cell and endpoint, by block and arm."""
+"""The evidence: the figures of all launches that count, by benchmark, block and arm.
+
+Stored launches with their samples go in; out come, for each cell (a metric at a case), the figures
+of an arm by block, and the log ratios between two arms, on which all verdicts rest.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +34,9 @@ from paribus.store.damage import converted
 
 
 def last_block_over(plan: Plan, evidence: Evidence, label: str) -> bool:
-    """Return whether every stage that the last planned block of `label` holds was launched.
+    """Return whether every stage of the last planned block of `label` was launched.
 
-    Of blocks that were shuffled with the last one, too.
+    If the last block is shuffled with others, of all of these.
     """
     blocks, most = evidence.blocks.get(label, {}), plan.study.settings.blocks
     last = range(1, most + 1) if plan.shuffled(most) else (most,)
@@ -42,11 +46,11 @@ def last_block_over(plan: Plan, evidence: Evidence, label: str) -> bool:
 def looks_at(
     plan: Plan, evidence: Evidence, labels: Sequence[str], complete: int
 ) -> tuple[int, ...]:
-    """Return after how many complete blocks the evidence on `labels` is weighed.
+    """Return the numbers of complete blocks after which a verdict on `labels` may fall.
 
-    Those are the looks of the plan. Once the last planned block is over, the last look is at the
-    `complete` blocks, even if some failed: which number that is does not depend on what they
-    measured, so the error of all looks stays that of the plan (tests/test_stats_endpoints.py).
+    These are the looks of the plan. Once the last planned block is over, the last look is at the
+    `complete` blocks, even if some failed. Their number does not depend on what was measured, so
+    the error of all looks stays that of the plan (tests/test_stats_endpoints.py).
     """
     at = plan.looks.at
     over = all(last_block_over(plan, evidence, label) for label in labels)
@@ -56,14 +60,14 @@ def looks_at(
 
 
 MOST = 200
-"""Study directories that are looked into."""
+"""The most study directories that `launch_seconds` reads."""
 
 
 def launch_seconds(folder: Path) -> dict[str, tuple[float, int]]:
-    """Return the median seconds of a launch and how many there were, by benchmark.
+    """Return the median seconds of a launch, and the number of launches, by benchmark.
 
-    Of the launches that succeeded in the study directories in `folder` and one level below. A
-    directory that cannot be read is skipped: `paribus report` says what it lacks.
+    They are those that succeeded in study directories in `folder` and one level below it.
+    Directories that cannot be read are skipped: `paribus report` reports what is wrong with them.
     """
     found: dict[str, list[float]] = {}
     for path in sorted([*folder.glob("*/plan.json"), *folder.glob("*/*/plan.json")])[:MOST]:
@@ -94,55 +98,49 @@ COUNTED = (State.OK, State.TIMEOUT)
 """States of launches that enter a ratio; a launch that was cut off ranks as slower than all."""
 
 PROBE = "probe."
+"""The beginning of the keys of facts that hold figures of the state probe."""
+
 LEAST_FOR_ENDPOINT = 4
-"""Samples below which p25, p99 and min of a launch are nothing but its median again."""
+"""The fewest samples of a launch of which p25, p99 and min say more than the median."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One counting launch: what came of it, its place on the time axis, its figures by cell.
-
-    `probe` holds the figures of the state probe that the launch carried, `interference` the share
-    of its iterations that took over five times the median, `disturbed` why it is outside the noise
-    gate, `busy` the commands that used processors beside it. `attempt` is which one of its launch
-    it was, from 0, and `void` why it does not count. `steps` are the samples of what decides, in
-    ascending order and at most 40 of them; those of several cases as if all were the mean one.
-    """
+    """One attempt at a launch: its outcome, its place on the time axis, its figures by cell."""
 
     launch: Launch
     state: State
-    started: float
+    started: float  # seconds since the epoch
     wall_s: float
     error: str
-    medians: Mapping[Cell, float]
-    probe: Mapping[str, float] = field(default_factory=dict)
-    interference: float = 0.0
-    disturbed: tuple[str, ...] = ()
-    busy: tuple[str, ...] = ()
-    attempt: int = 0
-    void: str = ""
+    medians: Mapping[Cell, float]  # the figure of each cell, at its metric's endpoint
+    probe: Mapping[str, float] = field(default_factory=dict)  # figures of its state probe
+    interference: float = 0.0  # share of its iterations that took over five times the median
+    disturbed: tuple[str, ...] = ()  # why it is outside the noise gate
+    busy: tuple[str, ...] = ()  # commands that used processors beside it
+    attempt: int = 0  # which attempt at its launch it was, from 0
+    void: str = ""  # why it does not count
+    # At most 40 quantiles of the samples that decide, ascending; several cases are scaled to one.
     steps: Sequence[float] = ()
 
 
 @dataclass(slots=True)
 class Evidence:
-    """The counting launches of a study: benchmark -> block -> arm -> what counts.
+    """The launches of a study. In `blocks` stands what counts: the launch, or in a study of
+    sessions the whole session, by the median of its launches."""
 
-    What counts is the launch; with `session` launches in a session, the whole session: the median
-    of its launches. `metrics` are the plan's: what each launch contributes. `probes` are what the
-    state probes said, `first` what came of the first attempt of a launch that no fault hit, by
-    benchmark, arm, block and place: both also of attempts that do not count, which are `voided`.
-    Of figures from elsewhere neither was `recorded`.
-    """
-
-    metrics: Mapping[str, Sequence[Metric]]
-    session: int = 0
-    recorded: bool = True
+    metrics: Mapping[str, Sequence[Metric]]  # of the plan, by benchmark: what launches contribute
+    session: int = 0  # the number of launches of a session, 0 without sessions
+    recorded: bool = True  # False of figures from elsewhere, without `probes` and `first`
+    # By benchmark, block and arm.
     blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict)
     launches: dict[str, dict[int, dict[str, list[Entry]]]] = field(default_factory=dict)
+    # The state probes of all attempts; and those attempts that do not count.
     probes: list[ProbeOfLaunch] = field(default_factory=list)
     voided: list[Entry] = field(default_factory=list)
+    # States of first attempts without a fault, void or not: by benchmark, arm, (block, place).
     first: dict[str, dict[str, dict[tuple[int, int], State]]] = field(default_factory=dict)
+    # Caches, which `_forget` clears.
     _whole: dict[str, dict[str, list[Cell]]] = field(default_factory=dict, compare=False)
     _complete: dict[str, dict[tuple[str, ...], list[int]]] = field(
         default_factory=dict, compare=False
@@ -157,7 +155,7 @@ class Evidence:
     def add(
         self, launch: Launch, outcome: Outcome, attempt: int = 0, void: str | None = None
     ) -> None:
-        """Take in the attempt, from 0, of a launch that has been stored; `void`: without count."""
+        """Add a stored attempt at a launch; `void` is why it does not count, None if it does."""
         samples = () if void else outcome.samples
         medians, interfered = figures(samples, self.metrics[launch.benchmark])
         entry = Entry(
@@ -187,20 +185,20 @@ class Evidence:
             self.probes.append(ProbeOfLaunch(block, launch.arm, entry.probe))
 
     def add_entry(self, entry: Entry) -> None:
-        """Take in a launch whose figures are known."""
+        """Add a launch that counts, or a warm-up, whose figures are known."""
         launch = entry.launch
         self._forget(launch.benchmark)
         block = self.launches.setdefault(launch.benchmark, {}).setdefault(launch.block, {})
-        mine = block.setdefault(launch.arm, [])
-        mine.append(entry)
+        of_arm = block.setdefault(launch.arm, [])
+        of_arm.append(entry)
         units = self.blocks.setdefault(launch.benchmark, {}).setdefault(launch.block, {})
         if not self.session:
             units[launch.arm] = entry
-        elif len(counting := [one for one in mine if one.launch.place]) == self.session:
+        elif len(counting := [one for one in of_arm if one.launch.place]) == self.session:
             units[launch.arm] = _session(counting)
 
     def drop(self, launches: Iterable[Launch], void: str) -> None:
-        """Take launches out whose stored attempts no longer count, for the reason `void`."""
+        """Move launches whose attempts no longer count to `voided`, with the reason `void`."""
         for launch in launches:
             self._forget(launch.benchmark)
             self.blocks.get(launch.benchmark, {}).get(launch.block, {}).pop(launch.arm, None)
@@ -210,7 +208,7 @@ class Evidence:
             ]
 
     def _forget(self, benchmark: str) -> None:
-        """Forget what was computed of a benchmark, because its launches changed."""
+        """Clear what is cached for a benchmark, because its launches changed."""
         for known in (self._whole, self._complete, self._series, self._ratios):
             known.pop(benchmark, None)
 
@@ -218,7 +216,7 @@ class Evidence:
         """Return the launches of `benchmark` by block, warm-up included."""
         blocks = self.launches.get(benchmark, {})
         return [
-            entry for block in sorted(blocks) for mine in blocks[block].values() for entry in mine
+            entry for block in sorted(blocks) for arm in blocks[block].values() for entry in arm
         ]
 
     def counted(self, launch: Launch) -> bool:
@@ -228,7 +226,8 @@ class Evidence:
     def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
         """Return the counted blocks of `benchmark` in which each of `arms` gives a figure.
 
-        At most one of them was cut off by the time limit: two that were show no ratio.
+        A launch that the time limit cut off counts as slower than all; a block in which every arm
+        was cut off has no ratio and is left out.
         """
         names = tuple(arms)
         known = self._complete.setdefault(benchmark, {})
@@ -243,7 +242,7 @@ class Evidence:
         return known[names]
 
     def cells(self, benchmark: str) -> list[Cell]:
-        """Return the cells that any good launch of `benchmark` has, in the order they appeared."""
+        """Return the cells that any launch of `benchmark` has, in the order of their appearance."""
         found: dict[Cell, None] = {}
         for units in self.blocks.get(benchmark, {}).values():
             for unit in units.values():
@@ -253,7 +252,8 @@ class Evidence:
     def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
         """Return the cells of `metric` that every good launch of `benchmark` has.
 
-        A launch too slow for the 100 samples of a p99 must not drop out: that would select.
+        A cell that some launches lack, such as a p99 of which slow launches have too few samples,
+        is left out: to use it would select the fast ones.
         """
         if benchmark not in self._whole:
             good = [
@@ -273,7 +273,7 @@ class Evidence:
         """Return the figures of one cell by block, warm-up (block 0) included."""
         known = self._series.setdefault(benchmark, {})
         if arm not in known:
-            # All cells at once: of ten thousand launches each is visited once.
+            # For all cells at once, so that of ten thousand launches each is visited only once.
             found = known[arm] = {}
             blocks = self.blocks.get(benchmark, {})
             for block in sorted(blocks):
@@ -303,42 +303,42 @@ class Evidence:
 def _steps(
     samples: Sequence[Sample], metrics: Sequence[Metric], medians: Mapping[Cell, float]
 ) -> Sequence[float]:
-    """Return quantiles of the samples that decide: of several cases over the figure of each."""
+    """Return quantiles of the samples of what decides, at most 40; cases are scaled to the mean."""
     if not metrics:
         return ()
     merit = metrics[0]
-    mine = {
+    by_case = {
         one.case: thinned(ascending(one.values))
         for one in samples
         if one.metric == (merit.sampled or merit.name) and len(one.values) >= LEAST_STEPS
     }
-    if len(mine) < 2:
-        return next(iter(mine.values()), ())
-    of = {case: figure for case in mine if (figure := medians.get((merit.name, case), 0.0)) > 0}
-    mean = geometric_mean(of.values()) if of else 0.0
-    pooled = (mean * step / figure for case, figure in of.items() for step in mine[case])
+    if len(by_case) < 2:
+        return next(iter(by_case.values()), ())
+    known = {c: figure for c in by_case if (figure := medians.get((merit.name, c), 0.0)) > 0}
+    mean = geometric_mean(known.values()) if known else 0.0
+    pooled = (mean * step / figure for case, figure in known.items() for step in by_case[case])
     return thinned(sorted(pooled))
 
 
 def merit(samples: Sequence[Sample], metrics: Sequence[Metric]) -> float | None:
     """Return the figure of a launch that decides: the geometric mean over its cases.
 
-    `metrics` are those of its benchmark, what decides first; None of a launch without a figure.
+    `metrics` are those of its benchmark, the one that decides first. None without a figure.
     """
     if not metrics:
         return None
     found, _ = figures(samples, metrics)
-    mine = [value for (name, _), value in found.items() if name == metrics[0].name]
-    return geometric_mean(mine) if mine else None
+    values = [value for (name, _), value in found.items() if name == metrics[0].name]
+    return geometric_mean(values) if values else None
 
 
 def figures(
     samples: Sequence[Sample], metrics: Sequence[Metric]
 ) -> tuple[dict[Cell, float], float]:
-    """Return what a launch contributes: the endpoint of each metric's samples, by cell.
+    """Return the figures of a launch by cell, and the share of its samples that were interrupted.
 
-    A cell with too few samples for its endpoint is left out. Beside it, the share of all samples
-    that were interrupted (stats/summary.py).
+    A figure is the endpoint of a metric's samples at a case; a cell with too few samples for its
+    endpoint is left out. Interrupted samples are defined in stats/summary.py.
     """
     sampled: dict[str, list[Metric]] = {}
     for metric in metrics:
@@ -346,14 +346,14 @@ def figures(
     found: dict[Cell, float] = {}
     slow = count = 0
     for sample in samples:
-        several = sampled.get(sample.metric)
-        if not several:
+        of_sample = sampled.get(sample.metric)
+        if not of_sample:
             continue
         values = ascending(sample.values)
         if len(values) > 1:
-            slow += interrupted(values, several[-1].better)
+            slow += interrupted(values, of_sample[-1].better)
             count += len(values)
-        for metric in several:
+        for metric in of_sample:
             if metric.endpoint != "median" and len(values) < LEAST_FOR_ENDPOINT:
                 continue
             if len(values) >= LEAST_SAMPLES[metric.endpoint]:
@@ -368,9 +368,10 @@ def collect(
     *,
     place: str,
 ) -> Evidence:
-    """Return the evidence of stored attempts, those that do not count among them.
+    """Return the evidence of stored attempts, including void ones.
 
-    Raises StoreError, naming `place`, for a launch of a benchmark that the plan does not have.
+    `metrics` and `session` are the plan's. Raises StoreError, naming `place`, for a launch of a
+    benchmark that the plan does not have.
     """
     evidence = Evidence(metrics, session)
     for stored in launches:
@@ -386,9 +387,9 @@ def collect(
 
 
 def _session(launches: Sequence[Entry]) -> Entry:
-    """Return what a session contributes: per cell the median over its good launches.
+    """Return a session as one entry: in each cell the median over its good launches.
 
-    It is good when most of its launches are; otherwise it is what most of the others were.
+    It is good if most of its launches are; otherwise it has the most frequent state of the others.
     """
     good = [one for one in launches if one.state is State.OK]
     states = [one.state for one in launches]
@@ -405,7 +406,7 @@ def _session(launches: Sequence[Entry]) -> Entry:
 
 
 def _busy(facts: Facts) -> tuple[str, ...]:
-    """Return the commands of the fact, without the share of a processor that each used."""
+    """Return the commands in the fact BESIDE, without the share of a processor after each."""
     consumers = facts.get(BESIDE)
     return tuple(one.rpartition(" ")[0] for one in consumers) if isinstance(consumers, list) else ()
 

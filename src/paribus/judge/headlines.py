@@ -1,4 +1,8 @@
-"""From evidence to findings: headlines of benchmarks, endpoints and layers, at the plan's looks."""
+"""From evidence to findings: headlines of benchmarks, endpoints, layers and pairs of arms.
+
+A headline compares one arm with the reference in one metric: the mean log ratio over the cases of
+each block goes into an interval, and that, with the margin, into a verdict, at the plan's looks.
+"""
 
 from __future__ import annotations
 
@@ -38,22 +42,21 @@ Because = tuple[Reason, Mapping[str, Any]]
 
 
 def unexplained(differences: Iterable[Difference], arms: Collection[str]) -> Because | None:
-    """Return that facts of these arms differ and nothing explains it; None where none do."""
+    """Return the reason to withhold verdicts on these arms: unexplained differences; else None."""
     keys = sorted({d.key for d in differences if d.kind == "unexplained" and d.arm in arms})
     return (Reason.UNEXPLAINED_DIFFERENCES, {"facts": keys}) if keys else None
 
 
 def withhold(judgement: Judgement, why: Callable[[Finding], Because | None]) -> Judgement:
-    """Return the judgement with the verdict of every finding withheld for which `why` has a reason.
+    """Return the judgement, every verdict withheld for which `why` returns a reason.
 
-    One that has no data has nothing to withhold. Whether a verdict is final stays as it was.
+    A verdict without data is not withheld. Whether a verdict is final stays as it was.
     """
-
-    return with_findings(judgement, lambda finding: _held(finding, why(finding)))
+    return with_findings(judgement, lambda finding: _withheld(finding, why(finding)))
 
 
 def with_findings(judgement: Judgement, of: Callable[[Finding], Finding]) -> Judgement:
-    """Return the judgement with what `of` makes of every finding, and the sentence of these."""
+    """Return the judgement with `of` applied to every finding, and the sentence made anew."""
     heads, others = tuple(map(of, judgement.headlines)), tuple(map(of, judgement.others))
     return replace(
         judgement,
@@ -67,7 +70,7 @@ def with_findings(judgement: Judgement, of: Callable[[Finding], Finding]) -> Jud
     )
 
 
-def _held(finding: Finding, because: Because | None) -> Finding:
+def _withheld(finding: Finding, because: Because | None) -> Finding:
     if because is None or finding.verdict.word is Word.NO_DATA:
         return finding
     code, figures = because
@@ -91,21 +94,25 @@ def decide(
     over: bool,
     logs: Any = None,
 ) -> tuple[Verdict, Comparison | None]:
-    """Return the verdict after the latest look, and what it rests on: `Design.replay`."""
+    """Return the verdict after the latest look, and its comparison.
+
+    `pooled` are log ratios by block, `at` the looks, `cut` the blocks that a time limit cut off, by
+    arm; `over`: no launch will come; `logs` are those of Series.
+    """
     series = Series(plan, at, dict(sorted(pooled.items())), better, margin, cut, logs)
     verdict, history = replay(series, over=over)
     return verdict, history[-1] if history else None
 
 
 def replay(series: Series, *, over: bool) -> tuple[Verdict, list[Comparison]]:
-    """Return what `Design.replay` does; nothing without a block."""
+    """Return the verdict, and the comparison at each look (Design.replay); without blocks none."""
     if not series.ratios:
         return no_data(Reason.NO_COMPLETE_BLOCK), []
     return series.plan.design.replay(series, over=over)
 
 
 COST = Metric("cost", "", "lower")
-"""What a layer's headline is about: the time of its benchmarks, rates as their inverse."""
+"""The metric of a layer's headline: the time of its benchmarks, of rates their inverse."""
 
 
 def headlines(
@@ -113,8 +120,8 @@ def headlines(
 ) -> tuple[Finding, ...]:
     """Return the headline of a benchmark for each arm against the reference.
 
-    A verdict is final from the first look at which it was final; `over` says that no further
-    launch will come, so what is undecided stays so.
+    A verdict is final from the first look at which it was final; with `over` no further launch
+    will come, so what is undecided stays so.
     """
     merit = plan.metrics[selection.label][0]
     return tuple(
@@ -145,7 +152,7 @@ def headline(
         case=None,
         margin=series.margin,
         comparison=comparison,
-        verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
+        verdict=verdict if unreliable is None or _no_speed(verdict, unreliable) else unreliable,
         reference_value=typical_level(evidence, label, reference, cells, blocks),
         arm_value=typical_level(evidence, label, arm, cells, blocks),
         history=design.history(series, history),
@@ -153,7 +160,7 @@ def headline(
 
 
 def series_of(plan: Plan, evidence: Evidence, label: str, arm: str, metric: Metric) -> Series:
-    """Return the log ratios of one metric for one arm, and what they are judged by."""
+    """Return the log ratios of one metric for one arm, with margin and looks to judge them by."""
     reference = plan.study.arms[0].name
     pooled = pooled_ratios(evidence, label, reference, arm, metric)
     return Series(
@@ -170,17 +177,18 @@ def series_of(plan: Plan, evidence: Evidence, label: str, arm: str, metric: Metr
 def endpoints(
     plan: Plan, evidence: Evidence, label: str, *, over: bool = False
 ) -> tuple[Finding, ...]:
-    """Return the headlines of the endpoints that do not decide, where all cases have them.
+    """Return the headlines at the endpoints that do not decide.
 
-    A p99 of the few cases that have 100 samples would stand beside a median of all.
+    An endpoint that some cases lack is left out: a p99 of the few cases with 100 samples would
+    stand beside a median of all.
     """
     merit, *others = plan.metrics[label]
-    whole = len(evidence.cells_of(label, merit.name))
+    every = len(evidence.cells_of(label, merit.name))
     return tuple(
         replace(headline(plan, evidence, label, arm.name, metric, over=over), history=())
         for metric in others
         if metric.endpoint != merit.endpoint
-        and 0 < whole == len(evidence.cells_of(label, metric.name))
+        and 0 < every == len(evidence.cells_of(label, metric.name))
         for arm in plan.study.arms[1:]
     )
 
@@ -189,7 +197,7 @@ def layers(plan: Plan, evidence: Evidence, *, over: bool = False) -> tuple[Findi
     """Return the headline of each layer with two benchmarks or more, for each arm.
 
     Its ratio is the mean over the benchmarks of the layer, block by block, as times: a rate
-    enters as its inverse. It takes the blocks that all of them have, and holds none of them up.
+    enters as its inverse. It rests on the blocks that all of them have, and delays none of them.
     """
     members = grouped((layer, label) for label, layer in plan.layers.items())
     found = []
@@ -202,10 +210,10 @@ def layers(plan: Plan, evidence: Evidence, *, over: bool = False) -> tuple[Findi
 def cut_off(
     evidence: Evidence, labels: Iterable[str], arms: Iterable[str]
 ) -> dict[str, Sequence[int]]:
-    """Return by arm the blocks in which the time limit cut a benchmark off, each once."""
-    several = list(labels)
+    """Return the blocks in which the time limit cut any of these benchmarks off, by arm."""
+    names = list(labels)
     return {
-        arm: sorted({block for label in several for block in evidence.cut_off(label, arm)})
+        arm: sorted({block for label in names for block in evidence.cut_off(label, arm)})
         for arm in arms
     }
 
@@ -232,9 +240,9 @@ def _layer(
 
 
 def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
-    """Return each arm against each other, if there are more than two: what a ranking rests on.
+    """Return each arm against each other, if there are more than two, as a ranking needs them.
 
-    The words hold together at the study's confidence (Holm over the pairs, adjusted for the
+    The verdicts hold together at the study's confidence (Holm over the pairs, adjusted for the
     looks). Intervals are at the level of the pair's step, so that each agrees with its word.
     """
     names = [arm.name for arm in plan.study.arms]
@@ -269,15 +277,15 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
 
 
 MOST_IN_A_ROW = 6
-"""Failed blocks in a row after which a benchmark is given up: the fewest that differ significantly
-where only one arm failed (McNemar, p = .031)."""
+"""Failed blocks in a row after which a benchmark is given up: the fewest that are significant if
+only one arm failed (McNemar, p = .031)."""
 
 
 def given_up(plan: Plan, evidence: Evidence, label: str) -> Entry | None:
-    """Return the failed launch after which `label` should not be launched again, None if it should.
+    """Return the failed launch after which `label` is not launched again, None if it goes on.
 
-    When the warm-up failed twice, or the last six blocks did, more of the same says nothing new. A
-    warm-up that the study's own time limit cut off says nothing yet: launches get faster after it.
+    It is given up if the warm-up failed twice, or MOST_IN_A_ROW blocks in a row did. A warm-up
+    that the study's own time limit cut off does not count, as launches get faster after it.
     """
     arms = [one.name for one in plan.design.stages()]
     limited = any(s.label == label and s.timeout_s for s in plan.study.benchmarks)
@@ -291,8 +299,8 @@ def given_up(plan: Plan, evidence: Evidence, label: str) -> Entry | None:
     return None
 
 
-def _nothing(verdict: Verdict, unreliable: Verdict) -> bool:
-    """Return whether failures, alike in both arms, left nothing that could be withheld."""
+def _no_speed(verdict: Verdict, unreliable: Verdict) -> bool:
+    """Return whether failures, as frequent in both arms, left no figure that could be withheld."""
     return verdict.word is Word.NO_DATA and unreliable.word is Word.WITHHELD
 
 
@@ -316,7 +324,7 @@ def log_ratios(
 ) -> dict[Cell, dict[int, float]]:
     """Return the log ratios of each cell over the blocks that both arms completed.
 
-    A launch that the time limit cut off is infinitely slow: +-inf, on the side of the slow.
+    A launch that the time limit cut off is taken as infinitely slow, so its ratio is inf or -inf.
     """
     complete = set(evidence.complete(label, [reference, arm]))
     slow = float("inf") if better == "lower" else float("-inf")
@@ -337,10 +345,10 @@ def margin_of(plan: Plan, evidence: Evidence, label: str, metric: Metric) -> flo
 
 
 def cell_margin(plan: Plan, evidence: Evidence, label: str, metric: Metric, cell: Cell) -> float:
-    """Return the margin of a cell: the study's, or the metric's rule at the first reference value.
+    """Return the margin of a cell: the study's, or that of the metric at its reference value.
 
-    The first is the warm-up's: known before any launch that counts. The study's margin is for
-    what decides; a p99 beside it keeps its own, wider one.
+    The value is that of the warm-up, which is known before any launch that counts. The study's
+    margin is for the endpoint that decides; a p99 beside it keeps its own, wider one.
     """
     beside = metric.endpoint != plan.metrics[label][0].endpoint
     if plan.study.settings.margin is not None and not (beside and metric.endpoint == "p99"):
@@ -361,10 +369,11 @@ def case_spread(
 def _reliability(
     plan: Plan, evidence: Evidence, label: str, arm: str, *, over: bool
 ) -> Verdict | None:
-    """Return the verdict on failures, if they leave no word on speed.
+    """Return the verdict on failures, None if there are too few to matter.
 
-    Of a block that was rerun the first attempt counts: the second one gives its speed, and must not
-    hide how often the first does not come through. Nothing is rerun in a session: it counts itself.
+    Of a block that was rerun the first attempt counts here: the second one gives its speed, and
+    must not hide how often launches fail. In a study of sessions, which are not rerun, a session
+    counts.
     """
     if not evidence.recorded:
         return None

@@ -1,4 +1,8 @@
-"""What else a reader of the figures must know: named findings on the data of a study."""
+"""Notices: what else a reader of the verdicts must know about the data of a study.
+
+Such as two states of the machine, an order effect, drift, disturbed launches. A Notice has a name
+and figures; words/notices.py makes the sentence of it.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +32,17 @@ from paribus.store.damage import Lost
 from paribus.words import lists
 
 ORDER_ERROR = 0.05
-"""Share of benchmarks in which chance finds an order effect, all arms together."""
+"""The chance of a false order effect in a benchmark, over all arms together."""
 
 FEWEST_OTHERWISE = 2
-"""Blocks of the rarer order below which the order's effect cannot be separated from the arm's."""
+"""The fewest blocks of the rarer order that separate an effect of the order from the arm's."""
 
 
 def order_effects(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
-    """Say in which benchmarks a launch fares differently after the other of its block.
+    """Yield a warning for each benchmark whose ratio depends on which arm came first in a block.
 
     Every arm is compared with the reference, at an error that they share. Arms that are launched at
-    once have no order, and those of a shuffled block others between them.
+    once have no order; in a shuffled block other launches stand between the two.
     """
     if plan.design.at_once:
         return
@@ -79,13 +83,13 @@ def one_sided(
     headlines: Sequence[Finding],
     withheld: Container[Finding],
 ) -> Iterable[Notice]:
-    """Say which verdicts rest on blocks in which one arm came first in all, or in all but one."""
+    """Yield a warning for each verdict on blocks in nearly all of which the same arm came first."""
     if plan.design.at_once:
         return
     reference = plan.study.arms[0].name
     for head in headlines:
-        said = head.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
-        if not said or head.comparison is None or head in withheld:
+        claims = head.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+        if not claims or head.comparison is None or head in withheld:
             continue
         label, arm = head.benchmark, head.arm
         ratios = pooled_ratios(evidence, label, reference, arm, head.metric)
@@ -94,18 +98,18 @@ def one_sided(
         apart = [at[block, arm] - at[block, reference] for block in blocks]
         first = sum(after < 0 for after in apart)
         if any(map(plan.shuffled, blocks)) or not all(apart):
-            continue  # of launches that are shuffled, or of one time, none comes second
+            continue  # launches that are shuffled, or have the same time, have no order
         if min(first, len(blocks) - first) < FEWEST_OTHERWISE:
             figures = {"arm": arm, "reference": reference, "first": first, "blocks": len(blocks)}
             yield Notice(NoticeName.ORDER_ONE_SIDED, "warning", (label,), figures)
 
 
 ByBlock = Mapping[str, Mapping[str, Mapping[int, Any]]]
-"""Something of launches by benchmark, arm (the reference first) and block."""
+"""Values of launches by benchmark, arm (the reference first) and block."""
 
 
 def modes(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
-    """Say in which benchmarks of a study launches fall into two modes, and what switches them."""
+    """Yield warnings on benchmarks whose launches fall into two modes, and what switches these."""
     levels: dict[str, dict[str, dict[int, float]]] = {
         label: {one.name: {} for one in plan.design.stages()} for label in plan.metrics
     }
@@ -123,10 +127,11 @@ def modes(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[N
 def two_states(
     levels: ByBlock, probes: ByBlock | None = None, *, paired: bool = True
 ) -> Iterable[Notice]:
-    """Say in which benchmarks the launches of an arm fall into two modes.
+    """Yield a warning for benchmarks in which the launches of an arm fall into two modes.
 
-    Of launches that are not `paired` the numbers of blocks are those of no two arms. Benchmarks of
-    which the same holds share one notice.
+    `levels` are levels of launches, `probes` figures of their state probes. If they are not
+    `paired`, equal numbers of blocks do not mean the same block. Benchmarks with the same cause
+    share one notice.
     """
     alike: dict[Cause | None, dict[str, dict[str, Any]]] = {}
     for label, of_arms in levels.items():
@@ -149,9 +154,9 @@ def _cause(
     levels: Mapping[str, Mapping[int, float]],
     probes: Mapping[str, Mapping[int, Mapping[str, float]]],
 ) -> tuple[Cause, dict[str, Any]]:
-    """Return what switches the launches of all arms alike, and what the state probe shows of it.
+    """Return what switches the launches of all arms alike, and the figures of the state probe.
 
-    Arms of one mode say nothing.
+    Arms whose launches have one mode only are left out.
     """
     launches = []
     for arm in probes:
@@ -184,10 +189,10 @@ def _counts(states: TwoStates) -> dict[str, Any]:
 
 
 def sharing(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> list[Notice]:
-    """Return where ranks share cores: once for benchmarks with as many ranks, cores and arms.
+    """Return a notice on ranks that share cores, for benchmarks with equal numbers and arms.
 
-    `facts` are those of the launches by benchmark and arm. It is a warning where only some arms
-    have ranks that share cores.
+    `facts` are those of the launches by benchmark and arm. It is a warning if ranks share cores in
+    some arms only.
     """
     alike: dict[tuple[int, int, tuple[str, ...]], list[str]] = {}
     for selection in plan.study.benchmarks:
@@ -208,7 +213,7 @@ def sharing(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> l
 
 
 def _shared(facts: Facts) -> tuple[int, int] | None:
-    """Return how many ranks share how many cores in a launch, None where each has its own."""
+    """Return how many ranks share a core in a launch, and how many cores; None if none do."""
     where = placed(facts.get("rank.machines"), facts.get("rank.affinity"))
     parts = parts_of_cores(where)
     crowded = [place for place, part in zip(where, parts, strict=True) if part < 1]
@@ -222,18 +227,21 @@ def _shared(facts: Facts) -> tuple[int, int] | None:
 
 
 PREEMPTIONS_S = 1.0
-"""Preemptions of a rank per second from which its time off the core was taken; else it slept."""
+"""With more preemptions a second, a rank was kept from its core; with fewer, it slept itself."""
 
 
 class Lag:
-    """What each host's worst rank lacked of its core, launch by launch: wall over CPU time."""
+    """Finds hosts that are slow because other programs take their cores.
+
+    Of each launch and host it notes the log of wall time over CPU time of the host's worst rank.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, tuple[str, ...]], list[array[float]]] = {}
         self._labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
 
     def add(self, one: Stored) -> None:
-        """Take in a launch; one that does not count, or whose ranks report nothing, is not."""
+        """Add a launch, unless it is void or its ranks report nothing."""
         import numpy as np
 
         facts = one.outcome.facts
@@ -259,7 +267,7 @@ class Lag:
         """Return a warning for each arm, and set of hosts, of which some are slow."""
         found = []
         for (arm, hosts), rows in self._rows.items():
-            if len(hosts) < 3:  # of two nothing says which one it is
+            if len(hosts) < 3:  # of two hosts it is unknown which one is slow
                 continue
             import numpy as np
 
@@ -288,10 +296,10 @@ class Lag:
 def coarse(
     plan: Plan, evidence: Evidence, cases: Sequence[Finding]
 ) -> dict[tuple[str, str, str, Case | None], dict[str, Any]]:
-    """Return the figures of what is too coarse to judge, by benchmark, arm, metric and case.
+    """Return figures on values whose steps are too coarse, by benchmark, arm, metric and case.
 
-    A headline (case None) is too coarse when half of its cases are. Words that would hold even if
-    every ratio were off by one step of the values are let stand.
+    A headline (case None) is too coarse if half of its cases are. A case whose word would hold
+    even if every ratio were off by one step of the values is not too coarse.
     """
     reference = plan.study.arms[0].name
     found: dict[tuple[str, str, str, Case | None], dict[str, Any]] = {}
@@ -301,24 +309,24 @@ def coarse(
         if finding.case is None:
             continue
         complete = set(evidence.complete(label, [reference, arm]))
-        ours, theirs = (
+        of_reference, of_arm = (
             evidence.series(label, name, (metric.name, finding.case)) for name in (reference, arm)
         )
-        blocks = sorted(ours.keys() & theirs.keys() & complete)
-        if len(blocks) < plan.looks.at[0] if plan.looks.at else not blocks:
+        blocks = sorted(of_reference.keys() & of_arm.keys() & complete)
+        if len(blocks) < (plan.looks.at[0] if plan.looks.at else 1):
             continue
-        ratios = [math.log(theirs[b] / ours[b]) for b in blocks]
-        values = [side[b] for side in (ours, theirs) for b in blocks]
+        ratios = [math.log(of_arm[b] / of_reference[b]) for b in blocks]
+        values = [side[b] for side in (of_reference, of_arm) for b in blocks]
         step = ties(ratios, finding.margin, values)
-        coarse = step.too_coarse and not stands(finding, step.quantum)
-        of = label, arm, metric.sampled or metric.name
-        counts.setdefault(of, []).append(coarse)
-        if coarse:
-            found[*of, finding.case] = {"share": step.share, "quantum": step.quantum}
-    for of, several in counts.items():
-        if 2 * sum(several) >= len(several):
-            first = next(figures for place, figures in found.items() if place[:3] == of)
-            found[*of, None] = first | {"coarse": sum(several), "cases": len(several)}
+        too_coarse = step.too_coarse and not stands(finding, step.quantum)
+        key = label, arm, metric.sampled or metric.name
+        counts.setdefault(key, []).append(too_coarse)
+        if too_coarse:
+            found[*key, finding.case] = {"share": step.share, "quantum": step.quantum}
+    for key, cases_coarse in counts.items():
+        if 2 * sum(cases_coarse) >= len(cases_coarse):
+            first = next(figures for place, figures in found.items() if place[:3] == key)
+            found[*key, None] = first | {"coarse": sum(cases_coarse), "cases": len(cases_coarse)}
     return found
 
 
@@ -333,10 +341,10 @@ def stands(finding: Finding, quantum: float) -> bool:
 
 
 def why_withheld(lost: Lost, finding: Finding) -> Reason | None:
-    """Return why a verdict cannot rest on what is whole, None if it can.
+    """Return why a verdict cannot rest on the rows that are whole, None if it can.
 
-    Damage takes neighbouring rows, whatever they measured: ratios within blocks lose blocks, and
-    gain no bias. What depends on all launches or facts being there is another matter.
+    Damage hits neighbouring rows, whatever they measured: ratios within blocks lose blocks, and
+    gain no bias. The audit needs all facts, though, and a verdict on reliability all launches.
     """
     if lost.gathered:
         return Reason.FACTS_LOST
@@ -345,7 +353,7 @@ def why_withheld(lost: Lost, finding: Finding) -> Reason | None:
 
 
 def notices_of_lost(lost: Lost) -> list[Notice]:
-    """Return what to say of what is lost: nothing if nothing is."""
+    """Return the warning on lost rows of a damaged database, none if nothing is lost."""
     if not lost:
         return []
     figures = {
@@ -365,17 +373,17 @@ STEP = "launch.clock_step_s"
 """The fact of a launch before or during which somebody set the clock: by how many seconds."""
 
 NOTABLE_INTERFERENCE = 0.001
-"""Share of a launch's samples beyond five times the median from which a notice says so."""
+"""The share of a launch's samples beyond five times the median that is worth a notice."""
 
 MOST_DISTURBED = 0.2
-"""Share of launches outside the noise gate above which that is a warning: as many blocks are rerun
-for it, so beyond it the study could not evade what disturbed it."""
+"""A larger share of launches outside the noise gate is a warning: as many blocks are rerun for it,
+so beyond that the study could not evade the disturbance."""
 
 MOST_BUSY = 5
-"""Commands that are named as busy beside disturbed launches."""
+"""The most commands that are named as busy beside disturbed launches."""
 
 FEWEST_DISTURBED = 3
-"""Disturbed launches below which the share says little."""
+"""The fewest disturbed launches of which the share means anything."""
 
 
 def notices(
@@ -385,10 +393,7 @@ def notices(
     headlines: Sequence[Finding],
     withheld: Container[Finding] = (),
 ) -> tuple[Notice, ...]:
-    """Return the notices of a study, those that change how its verdicts are read first.
-
-    Of those `headlines` that are `withheld` they give no word either.
-    """
+    """Return the notices of a study, warnings first; they give no word of `withheld` headlines."""
     found = [
         *_given_up(plan, evidence),
         *plan.design.notices(plan, evidence),
@@ -409,38 +414,38 @@ def notices(
 
 
 def voided(launches: Sequence[Stored]) -> list[Notice]:
-    """Return what to say of launches that do not count, by the reason for it."""
+    """Return a note on void `launches` for each reason."""
     found = []
     for reason in dict.fromkeys(one.void for one in launches):
-        mine = [one for one in launches if one.void == reason]
-        blocks = {(one.launch.benchmark, one.launch.block) for one in mine}
-        labels = tuple(dict.fromkeys(one.launch.benchmark for one in mine))
-        figures = {"launches": len(mine), "blocks": len(blocks), "reason": reason}
+        alike = [one for one in launches if one.void == reason]
+        blocks = {(one.launch.benchmark, one.launch.block) for one in alike}
+        labels = tuple(dict.fromkeys(one.launch.benchmark for one in alike))
+        figures = {"launches": len(alike), "blocks": len(blocks), "reason": reason}
         found.append(Notice(NoticeName.BLOCKS_RERUN, "note", labels, figures))
     return found
 
 
 def clock_set(steps_s: Sequence[float]) -> list[Notice]:
-    """Return what to say of a time of day that was set, by so many seconds, in mid-study."""
+    """Return a warning if the time of day was set during a study, by these seconds."""
     if not steps_s:
         return []
     return [Notice(NoticeName.CLOCK_SET, "warning", figures={"steps_s": list(steps_s)})]
 
 
 def shortened(launches: Sequence[Stored]) -> list[Notice]:
-    """Return what to say of launches whose logs are not whole, those with as much kept together."""
-    of: dict[int, list[Stored]] = {}
+    """Return a note on launches whose logs were shortened, for each number of kept bytes."""
+    by_kept: dict[int, list[Stored]] = {}
     for one in launches:
         if one.outcome.facts.get(LEFT_OUT):
-            of.setdefault(int(one.outcome.facts.get(KEPT, KEPT_BYTES)), []).append(one)
+            by_kept.setdefault(int(one.outcome.facts.get(KEPT, KEPT_BYTES)), []).append(one)
     found = []
-    for kept, mine in of.items():
-        labels = tuple(dict.fromkeys(one.launch.benchmark for one in mine))
+    for kept, alike in by_kept.items():
+        labels = tuple(dict.fromkeys(one.launch.benchmark for one in alike))
         figures = {
-            "launches": len(mine),
-            "first": mine[0].launch.number,
+            "launches": len(alike),
+            "first": alike[0].launch.number,
             "kept_bytes": kept,
-            "left_out_bytes": sum(int(one.outcome.facts[LEFT_OUT]) for one in mine),
+            "left_out_bytes": sum(int(one.outcome.facts[LEFT_OUT]) for one in alike),
             "read": kept != UNREAD_BYTES,
         }
         found.append(Notice(NoticeName.LOGS_SHORTENED, "note", labels, figures))
@@ -448,7 +453,10 @@ def shortened(launches: Sequence[Stored]) -> list[Notice]:
 
 
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
-    """Return what to say of facts that changed between launches: once for arms with the same."""
+    """Return a warning on facts that changed between launches; arms with the same keys share it.
+
+    `facts` are keys by benchmark and arm.
+    """
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (label, arm), keys in facts.items():
         alike.setdefault((label, tuple(keys)), []).append(arm)
@@ -459,24 +467,27 @@ def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:
 
 
 def budget(cut_short: Sequence[str]) -> list[Notice]:
-    """Return what to say of benchmarks that the time budget, and not the evidence, ended."""
+    """Return a note on benchmarks that the time budget, and not the evidence, ended."""
     if not cut_short:
         return []
     return [Notice(NoticeName.BUDGET_USED, "note", tuple(cut_short))]
 
 
 def silent(nodes: Mapping[str, Mapping[str, Facts]]) -> list[Notice]:
-    """Return what to say of arms of which no node gave its facts: nothing of them was compared."""
+    """Return a warning on arms of which no node gave its facts, so that none were compared.
+
+    `nodes` are facts by arm and node.
+    """
     unknown = [
-        f"the facts of {lists.arm(arm)} ({next(iter(mine.values()))[ERROR]})"
-        for arm, mine in nodes.items()
-        if mine and all(ERROR in facts for facts in mine.values())
+        f"the facts of {lists.arm(arm)} ({next(iter(its.values()))[ERROR]})"
+        for arm, its in nodes.items()
+        if its and all(ERROR in facts for facts in its.values())
     ]
     return [Notice(NoticeName.NOT_CHECKED, "warning", figures={"unknown": unknown})] * bool(unknown)
 
 
 def accepted(needless: Sequence[Mapping[str, Any]]) -> list[Notice]:
-    """Return what to say of accepted keys of which no difference was found."""
+    """Return a note on accepted keys of which no difference was found."""
     if not needless:
         return []
     return [Notice(NoticeName.ACCEPTED_WITHOUT_NEED, "note", figures={"keys": list(needless)})]
@@ -491,7 +502,7 @@ def _given_up(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 
 def _moved(headlines: Sequence[Finding], withheld: Container[Finding]) -> Iterable[Notice]:
-    """Say in a monitored study what the effect was before it changed, and what it is now."""
+    """Yield a warning for each effect of a monitored study that has changed, with its values."""
     for finding in headlines:
         figures, now = finding.verdict.figures, finding.comparison
         before = figures.get("before", ())
@@ -509,12 +520,12 @@ def _moved(headlines: Sequence[Finding], withheld: Container[Finding]) -> Iterab
         effects = [*before, since]
         if finding in withheld:
             effects = [{**one, "word": Word.WITHHELD} for one in effects]
-        said = {"arm": finding.arm, "effects": effects}
-        yield Notice(NoticeName.RATIO_MOVED, "warning", (finding.benchmark,), said)
+        moved = {"arm": finding.arm, "effects": effects}
+        yield Notice(NoticeName.RATIO_MOVED, "warning", (finding.benchmark,), moved)
 
 
 def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> Iterable[Notice]:
-    """Say how many launches were cut off, and whether that costs a verdict its size.
+    """Yield a notice on launches that were cut off: a warning if a verdict has no size for that.
 
     A verdict rests on the blocks of its look, which may be fewer than all.
     """
@@ -535,7 +546,7 @@ def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> It
 
 
 def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
-    """Say in which figures of the state probe an arm differs from the reference."""
+    """Yield a warning for each figure of the state probe in which an arm differs."""
     reference = plan.study.arms[0].name
     for found in arms_differ(evidence.probes, reference):
         figures = {**asdict(found), "reference": reference}
@@ -543,11 +554,11 @@ def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 
 def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
-    """Say how the machine drifted: what the pairs had to cancel."""
+    """Yield a note for each benchmark whose reference drifted, which the pairs had to cancel."""
+    reference = plan.study.arms[0].name
     for selection in plan.study.benchmarks:
-        mine = [p for p in points if p.benchmark == selection.label and p.block and p.level]
-        reference = plan.study.arms[0].name
-        found = drift([p.level for p in mine if p.arm == reference and p.level])
+        counted = [p for p in points if p.benchmark == selection.label and p.block]
+        found = drift([p.level for p in counted if p.arm == reference and p.level])
         if found is None or not found.drifting:
             continue
         figures = {
@@ -560,14 +571,14 @@ def _drift(plan: Plan, points: Sequence[Point]) -> Iterable[Notice]:
 
 
 def _outlying(points: Sequence[Point]) -> Iterable[Notice]:
-    """Say which launches are unusual by what they measured."""
+    """Yield a note on launches whose figures lie far from the others."""
     outlying = [point for point in points if point.outlying is not None]
     if outlying:
         yield Notice(NoticeName.OUTLYING_LAUNCHES, "note", *_unusual(outlying))
 
 
 def _disturbed(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
-    """Say which launches are outside the noise gate, and what was busy beside them."""
+    """Yield a notice on launches outside the noise gate, with the programs beside them."""
     disturbed = [point for point in points if point.disturbed]
     if not disturbed:
         return
@@ -609,14 +620,14 @@ def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 
 def _not_checked(evidence: Evidence) -> Iterable[Notice]:
-    """Say what was not looked at, because nothing was recorded that could show it."""
+    """Yield a note on what could not be checked in figures from elsewhere."""
     if not evidence.recorded:
         unknown = ["launches that failed", "the state probe"]
         yield Notice(NoticeName.NOT_CHECKED, "note", figures={"unknown": unknown})
 
 
 def _success(plan: Plan) -> Iterable[Notice]:
-    """Say of which programs of the user's own no output proves that they succeeded."""
+    """Yield a note on the user's own programs whose success no output proves."""
     unproven = [
         one
         for one in plan.study.benchmarks

@@ -10,7 +10,10 @@ from paribus.core.facts import OF_ADAPTER, OF_OTHERS
 from paribus.plan import Plan
 
 TAKEN = "mpi.transport_taken"
+"""The fact of a launch with the transport that its ranks saw."""
+
 ASKED = "mpi.transport"
+"""The fact of a launch with the transport that the study asks for."""
 
 KINDS: Mapping[str, frozenset[str]] = {
     "memory": frozenset({"memory"}),
@@ -21,18 +24,18 @@ KINDS: Mapping[str, frozenset[str]] = {
     "hosts": frozenset({"tcp", "rdma"}),
     "rdma": frozenset({"rdma"}),
 }
-"""The kinds of transport that each way may be. By itself, MPI shares memory where ranks can."""
+"""The kinds of transport that each way of a Carrier may be. On one host MPI uses shared memory."""
 
 WITHOUT_MESSAGES = frozenset({"memory", "start-up", "storage", "gpu"})
-"""Layers whose figures no message between ranks moves."""
+"""Layers of benchmarks whose figures do not depend on messages between ranks."""
 
 
 def carriers(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> tuple[Carrier, ...]:
     """Return the transport of each benchmark of several ranks, in each arm.
 
-    `facts` are those of good launches, by benchmark and arm. What the ranks saw comes first, then
-    what the arm's adapter counted, where it was most of all that networks did, then where the ranks
-    are, then what the study asks for.
+    `facts` are those of good launches, by benchmark and arm. The first of these that is known
+    counts: what the ranks saw; the arm's adapter, if it carried more than all other networks; ranks
+    on several hosts; the transport that the study asks for.
     """
     return tuple(
         _carrier(
@@ -53,8 +56,8 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
         return Carrier(label, arm.name, ("rdma",), "adapters")
     if arm.hosts and (nodes := len(set(nodes_of_ranks(arm.hosts, ranks, arm.ranks_per_host)))) > 1:
         return Carrier(label, arm.name, ("hosts",), "placement", nodes)
-    apart = arm.container is not None and arm.container.each == "host" and arm.ranks_per_host
-    hosts = -(-ranks // arm.ranks_per_host) if apart else 1
+    in_hosts = arm.container is not None and arm.container.each == "host" and arm.ranks_per_host
+    hosts = -(-ranks // arm.ranks_per_host) if in_hosts else 1
     if hosts > 1:
         return Carrier(label, arm.name, ("hosts",), "placement", hosts)
     if arm.transport != "auto":
@@ -64,8 +67,8 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
 
 
 def _by_adapter(launch: Facts) -> bool:
-    own, others = launch.get(OF_ADAPTER), launch.get(OF_OTHERS)
-    return isinstance(own, int) and isinstance(others, int) and own > others
+    by_port, others = launch.get(OF_ADAPTER), launch.get(OF_OTHERS)
+    return isinstance(by_port, int) and isinstance(others, int) and by_port > others
 
 
 def differing(
@@ -73,8 +76,8 @@ def differing(
 ) -> list[Notice]:
     """Return a warning for each arm whose ranks cannot use the transport of the reference's.
 
-    None where the factor, or what the study explains, is the transport, nor where an arm has no
-    good launch, which `facts` would be of.
+    None if the factor, or a key that the study explains, is the transport; none for a benchmark
+    without a good launch (with `facts`) in one of the arms.
     """
     if matches(ASKED, explained_by(plan.study)):
         return []
@@ -82,7 +85,7 @@ def differing(
     for one in found:
         by_label.setdefault(one.benchmark, {})[one.arm] = one
     reference, *others = (arm.name for arm in plan.study.arms)
-    alike: dict[tuple[Carrier, Carrier], list[str]] = {}
+    alike: dict[tuple[Carrier, Carrier], list[str]] = {}  # benchmarks by equal pairs
     for label, by_arm in by_label.items():
         if plan.layers.get(label) in WITHOUT_MESSAGES:
             continue
@@ -94,8 +97,8 @@ def differing(
                 plain = tuple(Carrier("", one.arm, one.ways, one.source, one.hosts) for one in pair)
                 alike.setdefault((plain[0], plain[1]), []).append(label)
     return [
-        Notice(NoticeName.TRANSPORTS_DIFFER, "warning", tuple(labels), _figures(ours, theirs))
-        for (ours, theirs), labels in alike.items()
+        Notice(NoticeName.TRANSPORTS_DIFFER, "warning", tuple(labels), _figures(*pair))
+        for pair, labels in alike.items()
     ]
 
 
@@ -103,12 +106,12 @@ def _kinds(one: Carrier) -> frozenset[str]:
     return frozenset().union(*(KINDS.get(way, frozenset({way})) for way in one.ways))
 
 
-def _figures(ours: Carrier, theirs: Carrier) -> dict[str, object]:
+def _figures(reference: Carrier, arm: Carrier) -> dict[str, object]:
     return {
-        "reference": ours.arm,
-        "arm": theirs.arm,
+        "reference": reference.arm,
+        "arm": arm.arm,
         "transports": {
             one.arm: {"ways": list(one.ways), "source": one.source, "hosts": one.hosts}
-            for one in (ours, theirs)
+            for one in (reference, arm)
         },
     }

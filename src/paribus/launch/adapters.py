@@ -8,21 +8,24 @@ from paribus.judge.transport import WITHOUT_MESSAGES
 from paribus.probes.adapter import adapter_facts, ports
 
 QUIET, QUIET_PER_S = 4096, 1024
-"""Bytes, and bytes a second, of a port that ranks do not use: datagrams of the fabric's manager."""
+"""The most bytes, and bytes a second, of a port that ranks do not use: the fabric's management."""
 
 BESIDES = 1 << 20
-"""Bytes on other networks from which on a program exchanges messages there: launchers need less."""
+"""Bytes on other networks that show that messages took these: launchers need less."""
 
 MEASURES = frozenset({"network", "point to point", "collective", "one-sided"})
 """Layers whose programs do nothing but exchange messages."""
 
 
 def with_adapter(adapter: Adapter, node: str, facts: Facts, place: str) -> Facts:
-    """Return `facts` of a node and of the arm's port there; raises UserError where it is not up."""
+    """Return `facts` of a node with those of the arm's port there.
+
+    Raises UserError if the node has no such port, or it is not active.
+    """
     found = adapter_facts(facts, adapter.device, adapter.port, adapter.gid_index)
     if not found:
-        there = ", ".join(ports(facts)) or "none: its driver is not loaded, or it shows none here"
-        fix = f"name one of its RDMA ports ({there})"
+        known = ", ".join(ports(facts)) or "none: its driver is not loaded, or it shows none here"
+        fix = f"name one of its RDMA ports ({known})"
         raise UserError(f"{node} has no RDMA port {adapter}", place=place, fix=fix)
     state = found.get("adapter.state")
     if isinstance(state, str) and "ACTIVE" not in state:
@@ -32,9 +35,9 @@ def with_adapter(adapter: Adapter, node: str, facts: Facts, place: str) -> Facts
 
 
 def counted(adapter: Adapter, carried: Carried) -> Facts:
-    """Return what the adapters counted, of the host where the port of the arm counted least.
+    """Return the facts OF_ADAPTER and OF_OTHERS of the host where the arm's port counted least.
 
-    None for a launch of one host, and unknown where the adapter of a host does not count.
+    None for a launch on one host; unknown if the adapter of a host does not count.
     """
     if len(carried) < 2:
         return {}
@@ -47,17 +50,17 @@ def counted(adapter: Adapter, carried: Carried) -> Facts:
 
 
 def astray(adapter: Adapter, carried: Carried, benchmark: Benchmark, seconds: float) -> str:
-    """Return why the messages of a launch did not take the port of the arm, "" if they did.
+    """Return a sentence if the messages of a launch did not take the arm's port, "" if they did.
 
-    A port that counted no more than it does unused carried none. Programs that also compute may
-    have had few to send: for them, another network of that host must have carried more. "" where
-    an adapter does not count.
+    They did not if the port counted no more than an unused one does. As a program that computes
+    may have few messages to send, another network of that host must then have carried many. ""
+    where an adapter does not count.
     """
     found = counted(adapter, carried)
-    own, others = found.get(OF_ADAPTER), found.get(OF_OTHERS)
-    if not (isinstance(own, int) and isinstance(others, int)):
+    by_port, others = found.get(OF_ADAPTER), found.get(OF_OTHERS)
+    if not (isinstance(by_port, int) and isinstance(others, int)):
         return ""
-    if benchmark.layer in WITHOUT_MESSAGES or own > QUIET + QUIET_PER_S * seconds:
+    if benchmark.layer in WITHOUT_MESSAGES or by_port > QUIET + QUIET_PER_S * seconds:
         return ""
     if benchmark.layer not in MEASURES and others < BESIDES:
         return ""
@@ -66,6 +69,6 @@ def astray(adapter: Adapter, carried: Carried, benchmark: Benchmark, seconds: fl
     most = sorted(((grown, name) for name, grown in networks.items() if name != port), reverse=True)
     beside = f", {most[0][1]} {most[0][0]:,} B" if most else ""
     return (
-        f"the messages did not take {port}: on {host} it counted {own:,} B during the"
+        f"the messages did not take {port}: on {host} it counted {by_port:,} B during the"
         f" launch{beside}"
     )

@@ -1,6 +1,8 @@
-"""An arm made ready (ready.py says how), and its launches.
+"""From an arm that was made ready (ready.py) to the command of a launch, without side effects.
 
-A launch is pure composition: program, binding, container, launcher, container.
+The program is wrapped layer by layer: the binding of its ranks, a container of each rank, the
+launcher (mpirun, srun), a container of each host. `./solver` in an arm with Apptainer becomes
+`mpirun -n 4 ... apptainer exec image.sif ./solver`.
 """
 
 from __future__ import annotations
@@ -35,23 +37,25 @@ from paribus.probes.variables import discreet_env, reported
 
 
 def bound(names: Sequence[str], cores: Mapping[str, Sequence[int]], each: int) -> tuple[Slot, ...]:
-    """Return the slots of ranks on the nodes `names`, each bound to `each` of its node's `cores`.
+    """Return the slot of each rank: its node, of `names`, and the next `each` of its `cores`.
 
-    Cores are counted on every node for itself. What is left over at the end is no rank's: a rank
-    has all of its cores, or none.
+    `cores` are given by node. A rank for which a node has too few left is not bound at all.
+
+    >>> bound(("a", "a", "b"), {"a": (0, 1, 2), "b": (0, 1)}, 2)
+    (Slot(node='a', cores=(0, 1)), Slot(node='a', cores=()), Slot(node='b', cores=(0, 1)))
     """
-    so_far: Counter[str] = Counter()
+    ranks_on: Counter[str] = Counter()
     slots = []
     for name in names:
-        at = so_far[name] * each
+        at = ranks_on[name] * each
         own = tuple(cores.get(name, ())[at : at + each])
         slots.append(Slot(name, own if len(own) == each else ()))
-        so_far[name] += 1
+        ranks_on[name] += 1
     return tuple(slots)
 
 
 def cores_of_ranks(slots: Sequence[Slot]) -> dict[str, tuple[int, ...]]:
-    """Return the cores of all ranks by node, none where some rank is not bound."""
+    """Return the cores of all ranks by node, sorted; {} if some rank is not bound."""
     if not all(slot.cores for slot in slots):
         return {}
     found: dict[str, set[int]] = {}
@@ -61,47 +65,41 @@ def cores_of_ranks(slots: Sequence[Slot]) -> dict[str, tuple[int, ...]]:
 
 
 def crowd(names: Sequence[str]) -> int:
-    """Return how many ranks the fullest node has."""
+    """Return the number of ranks on the fullest node; `names` has the node of each rank."""
     return max(Counter(names).values(), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What the launches of one arm need and share. `kernels`: path and options by benchmark.
-
-    `cores` are those that ranks are bound to, none where they are not bound; of an arm with hosts,
-    `nodes` has them. `share` is how many physical cores are the arm's (on its smallest host), bound
-    to them or not; `parts` are the equal shares of which the arms of a duet get one each; `shared`
-    says that hosts share cores, as pocket hosts may. `machine` is where its launches begin, and
-    where its tools are; `container` are facts of its engine. `pmi` is that of command.Placement.
-    """
+    """What the launches of one arm need and share."""
 
     arm: Arm
     mpi: Mpi | None
-    cores: tuple[int, ...]
-    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cores: tuple[int, ...]  # that ranks here are bound to; none: they are not bound
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by label: path, options
+    libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by label: options
     facts: Mapping[str, str] = field(default_factory=dict)
-    share: int = 1
-    parts: Sequence[tuple[int, ...]] = ()
-    shared: bool = False
-    nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    machine: Machine = HERE
-    container: Mapping[str, str] = field(default_factory=dict)
-    pmi: str = ""
+    share: int = 1  # the number of the arm's physical cores (on its smallest host), bound or not
+    parts: Sequence[tuple[int, ...]] = ()  # equal shares of the cores: one for each arm of a duet
+    shared: bool = False  # whether hosts share cores, as pocket hosts may
+    nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # as `cores`, by host
+    machine: Machine = HERE  # where its launches begin, and its tools are
+    container: Mapping[str, str] = field(default_factory=dict)  # facts of its engine
+    pmi: str = ""  # that of command.Placement
 
 
 def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
-    """Return the program that `selection` asks for; an arm's own argv replaces its.
+    """Return the program of `selection`, with `argv` and the adapter of the arm.
 
-    The arm's adapter is that of a benchmark which takes one and names none.
+    The arm's `argv` replaces the parameter; its adapter is used where a benchmark takes one and
+    the study names none there.
     """
     asked = selection.parameters
-    own: dict[str, Any] = {"argv": list(arm.argv)} if arm.argv and "argv" in asked else {}
+    of_arm: dict[str, Any] = {"argv": list(arm.argv)} if arm.argv and "argv" in asked else {}
     if arm.adapter:
-        of_arm = asdict(arm.adapter)
-        own |= {key: of_arm[key] for key in of_arm if key in asked and asked[key] is None}
-    wanted = benchmark.command(Request({**asked, **own}, selection.ranks))
+        parts = asdict(arm.adapter)
+        of_arm |= {key: parts[key] for key in parts if key in asked and asked[key] is None}
+    wanted = benchmark.command(Request({**asked, **of_arm}, selection.ranks))
     if arm.built is None:
         return wanted
     from paribus.launch.building import from_build
@@ -110,18 +108,19 @@ def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
 
 
 def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Selection:
-    """Return `selection` with the parameter "threads" as the number that a rank has in this arm.
+    """Return `selection` with the parameter "threads", the number that a rank has in this arm.
 
-    That is OMP_NUM_THREADS of the arm, which may be its factor; what the program asks for; or the
-    rank's share of the cores. Unchanged for a program that is not one of threads.
+    That is OMP_NUM_THREADS of the arm, which may be its factor; else what the program asks for;
+    else the rank's share of the cores. Unchanged for a program without threads.
     """
     wanted = program(ready.arm, selection, benchmark)
     if wanted.threads is None:
         return selection
-    own = "OMP_NUM_THREADS" in wanted.env  # then its cores are not those of OpenMP's threads
-    said = "" if own else ready.arm.env.get("OMP_NUM_THREADS", "")
+    # A program that sets the variable itself has threads of another kind on its cores.
+    by_itself = "OMP_NUM_THREADS" in wanted.env
+    of_arm = "" if by_itself else ready.arm.env.get("OMP_NUM_THREADS", "")
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
-    number = int(said) if re.fullmatch(r"[1-9]\d{0,5}", said) else wanted.threads
+    number = int(of_arm) if re.fullmatch(r"[1-9]\d{0,5}", of_arm) else wanted.threads
     names = names_of(arm_at(ready.arm, selection), wanted, ranks)
     number = number or max(1, ready.share // crowd(names))
     return replace(selection, parameters={**selection.parameters, "threads": number})
@@ -136,7 +135,7 @@ def _openmp(threads: int, *, bound: bool) -> dict[str, str]:
 def compose(
     ready: Ready, selection: Selection, benchmark: Benchmark, *, seed: int, scratch: str
 ) -> Command:
-    """Return the whole command of one launch: pure, so that a dry run can print it."""
+    """Return the whole command of one launch, in its directory `scratch`; nothing is started."""
     selection = concrete(ready, selection, benchmark)
     ready = replace(ready, arm=arm_at(ready.arm, selection))
     wanted = program(ready.arm, selection, benchmark)
@@ -152,7 +151,7 @@ def compose(
     filled = partial(_filled, where=where, scratch=scratch)
 
     def placed(argv: Sequence[str], first: int) -> Command:
-        """Return `argv` started by the launcher, its first rank in the given place."""
+        """Return `argv` as the launcher starts it, in the slots from `first` on."""
         own = replace(where, slots=where.slots[first:])
         if ready.arm.hosts and not wanted.mpi and not first:
             own = replace(own, slots=(replace(own.slots[0], node=""),))  # the launch begins there
@@ -182,8 +181,8 @@ def compose(
         command = _within(command, ready, len(where.hosts), scratch)
     files = {name: filled(text) for name, text in wanted.files.items()}
     fabric = container and container.each == "host" and not ready.arm.hosts
-    own_root = container and container.engine == "podman"  # that of a fabric lacks the directory
-    cwd = "" if fabric and own_root else filled(wanted.cwd)
+    in_podman = container and container.engine == "podman"  # there, its hosts lack the directory
+    cwd = "" if fabric and in_podman else filled(wanted.cwd)
     return replace(
         command,
         files={**files, **command.files},
@@ -194,7 +193,7 @@ def compose(
 
 
 def compose_ours(ready: Ready, program: Program, ranks: int, scratch: str) -> Command:
-    """Return the command of a launch that measures nothing: `program` on the arm's nodes."""
+    """Return the command that runs `program`, which measures nothing, on the arm's nodes."""
     benchmark = Benchmark(
         name="",
         layer="",
@@ -213,14 +212,14 @@ def _served(
     placed: Callable[[Sequence[str], int], Command],
     port: int,
 ) -> Command:
-    """Return `client` after a `server` listens on `port` where the second rank is `placed`."""
+    """Return a command that starts `server` in the second slot, and `client` once it listens."""
     from paribus.launch.launchers.serving import listens, serve
 
     return serve(client, placed(server, 1), placed(listens(port), 1), port=port)
 
 
 def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command:
-    """Return the launcher's `command` where containers stand for hosts: in that of the first."""
+    """Return the launcher's `command` within the first of the containers that stand for hosts."""
     from paribus import containers
     from paribus.containers import on_hosts
 
@@ -233,13 +232,13 @@ def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command
 
 
 def _wrapped(command: Command, arm: Arm, around: str) -> Command:
-    """Return `command` behind the wrapper of `arm`, if that goes there."""
+    """Return `command` behind the wrapper of `arm`, if that goes `around` it."""
     wrap = arm.wrap if arm.wrap_around == around else ()
     return replace(command, argv=(*wrap, *command.argv))
 
 
 def _cores_of_a_rank(ready: Ready, selection: Selection, wanted: Program) -> int:
-    """Return how many cores a rank is bound to; 0: to none, as no duet shares them out."""
+    """Return how many cores a rank is bound to; 0: it is not bound, but in a duet."""
     if wanted.threads is not None:
         return int(selection.parameters["threads"])
     if wanted.bound:
@@ -248,9 +247,9 @@ def _cores_of_a_rank(ready: Ready, selection: Selection, wanted: Program) -> int
 
 
 def slots_of(ready: Ready, selection: Selection, benchmark: Benchmark) -> tuple[Slot, ...]:
-    """Return the node and the one core of each rank, as far as ranks can be asked about them.
+    """Return the node and the one core of each rank, as its output is to confirm them.
 
-    Containers name nodes of their own, and of ranks with several cores threads are bound.
+    Ranks with several cores are bound by threads, and are not checked.
     """
     wanted = program(ready.arm, selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1
@@ -261,9 +260,9 @@ def names_of(arm: Arm, wanted: Program, ranks: int) -> tuple[str, ...]:
     """Return the name of the node of each rank, "" for this machine."""
     if arm.hosts is None:
         return ("",) * ranks
-    # A program of two processes measures between hosts, whatever an arm gives ranks.
-    alone = not wanted.mpi and len(arm.hosts.names) > 1
-    return nodes_of_ranks(arm.hosts, ranks, 1 if alone else arm.ranks_per_host)
+    # A program of two processes, client and server, measures between two hosts.
+    apart = not wanted.mpi and len(arm.hosts.names) > 1
+    return nodes_of_ranks(arm.hosts, ranks, 1 if apart else arm.ranks_per_host)
 
 
 def _cores(ready: Ready) -> Mapping[str, tuple[int, ...]]:
@@ -271,10 +270,13 @@ def _cores(ready: Ready) -> Mapping[str, tuple[int, ...]]:
 
 
 def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: str) -> Placement:
-    """Return where the ranks of a launch are: on this machine, in containers, on hosts."""
+    """Return where the ranks of a launch are: on this machine, in containers, on hosts.
+
+    `each` is the number of cores of a rank.
+    """
     arm, names = ready.arm, names_of(ready.arm, wanted, ranks)
     where = Placement(bound(names, _cores(ready), each))
-    most = max(map(len, ready.parts), default=ready.share)
+    cores = max(map(len, ready.parts), default=ready.share)
     if arm.hosts:
         network = arm.hosts.network
         if arm.hosts.pocket and not network:
@@ -291,14 +293,14 @@ def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: st
     elif arm.container:
         from paribus import containers
 
-        # As hosts: a program of two processes measures between them.
+        # As with hosts: a program of two processes measures between two containers.
         per_host = arm.ranks_per_host if wanted.mpi else 1
         where = containers.placement(arm.container, where.slots, per_host=per_host, scratch=scratch)
-    return replace(where, crowded=ready.shared or crowd(names) > most)
+    return replace(where, crowded=ready.shared or crowd(names) > cores)
 
 
 def _filled(text: str, where: Placement, scratch: str) -> str:
-    """Return `text` with the words that a Program may leave open (model.Program)."""
+    """Return `text` with the placeholders of model.Program replaced."""
     for word, value in (
         ("{scratch}", scratch),
         ("{first}", where.slots[0].node or "127.0.0.1"),
@@ -310,11 +312,11 @@ def _filled(text: str, where: Placement, scratch: str) -> str:
 
 
 def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
-    """Return what the study itself makes different about one of its `arms`, as facts.
+    """Return what the study sets in `arm`, one of its `arms`, as facts.
 
-    A variable that may be secret is reported by a number, counted over the arms: equal values have
-    equal ones, and nothing of the value is in it. A hash without salt would let everybody who has
-    the report try out short values, and one with salt those who have the study as well.
+    Of a variable that may be secret the fact is a number, counted over the arms: equal values have
+    equal numbers, which show nothing of the value. From a hash, short values could be found by
+    trying them out.
     """
     facts: dict[str, str] = {"mpi.transport": arm.transport}
     if arm.hosts:
@@ -352,15 +354,15 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
 
 
 def _pods(asked: Scheduler) -> dict[str, str]:
-    """Return what a study asks for of pods: they are containers of another engine."""
+    """Return what a study asks of pods as facts of containers, whose engine is the scheduler."""
     facts = {"container.engine": asked.name, "container.image": asked.image}
     facts["container.options"] = " ".join(filter(None, (asked.pod, asked.container)))
     return {key: value for key, value in facts.items() if value}
 
 
 def discreet(ready: Ready) -> Ready:
-    """Return `ready` to compose what is stored and shown of a command, which must hold no secret.
+    """Return `ready` without secret values, to compose a command that is stored and shown.
 
-    Wrappers put variables into command lines, quoted once or several times.
+    They must be gone before: wrappers put variables into command lines, quoted several times.
     """
     return replace(ready, arm=replace(ready.arm, env=discreet_env(ready.arm.env)))

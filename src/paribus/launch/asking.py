@@ -1,8 +1,8 @@
-"""One launch that asks nodes what they are, and what is heard of each: whole, or not at all.
+"""One launch in which each node runs the script of facts, and the answers that arrived whole.
 
-A launcher forwards what ranks print in pieces that end anywhere, so lines of nodes that speak at
-the same time run into each other. Each line therefore begins and ends with the number of its rank,
-its answer and itself: what was broken into lacks its end, and is never read.
+A launcher forwards what ranks print in pieces that end anywhere, so lines of nodes that print at
+the same time run into each other. Each line therefore begins and ends with its numbers: "MARK
+3.0.17.text|3.0.17" is line 17 of answer 0 of rank 3. A line without its end is not read.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 
 MOST_BYTES = 20 << 20
-"""Bytes that are kept of answers: facts.sh stops far below. More of other things is too much."""
+"""The most bytes that are kept of answers: facts.sh prints far less."""
 
 NODE_BYTES = 256 << 10
-"""Bytes that are kept beyond that for every node: twice what one of hundreds of cores says."""
+"""Bytes that are kept beyond that for every node: twice those of one with hundreds of cores."""
 
 LOUDEST_BYTES = 512 << 20
-"""Bytes after which whoever still writes is refused: until then others' answers are picked out."""
+"""Bytes after which reading stops; until then answers are picked out of all that is printed."""
 
 PAUSE_S = 0.01
 """Seconds between two pieces of an answer where several nodes answer at the same time.
@@ -71,28 +71,25 @@ for program do
     answer=$((answer + 1)) depth=files
 done
 """
-"""What every rank executes; the one whose turn it is prints, or all do.
+"""What every rank executes; the rank whose turn it is prints, or all do.
 
-The others read as well: Open MPI 5.0.11 hung in 15 % of launches in which one left at once, in none
-of 80 in which all took alike. The mark comes in two halves, and the nonce is made there, because
-Open MPI puts a program's arguments into its environment, which is read. `+` marks a line that goes
-on, `.` the end of one, `!` that of the answer. Pieces stay below half of the 4095 bytes that a
-launcher reads of a terminal at once; cat writes each as a whole, awk would cut it at 1024 bytes.
+The others read the facts as well: Open MPI 5.0.11 hung in 15 % of launches in which one rank ended
+at once, in none of 80 in which all took the same time. The mark comes in two halves, and the nonce
+is made on the node, because Open MPI puts a program's arguments into its environment, which is read
+too. `+` marks a line that goes on, `.` the end of one, `!` that of the answer. Pieces stay below
+half of the 4095 bytes that a launcher reads of a terminal at once; cat writes each as a whole, awk
+would cut it at 1024 bytes.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What nodes answered, by rank: a text for each program, or why there is none.
+    """What nodes answered, by rank."""
 
-    `texts` hold whole answers only. `why` is what became of the launch if it did not end well, and
-    `parts` what is wrong with the answers that are not whole.
-    """
-
-    texts: Mapping[int, tuple[str, ...]]
-    why: str
-    parts: Mapping[int, str]
-    nothing: str
+    texts: Mapping[int, tuple[str, ...]]  # whole answers only: a text for each program
+    why: str  # why the launch failed, "" if it did not
+    parts: Mapping[int, str]  # what answers that are not whole lack
+    nothing: str  # what to report of a rank without any answer
 
     def wrong(self, rank: int) -> str:
         """Return why there is no answer of `rank`."""
@@ -109,11 +106,11 @@ def ask(
     limit_s: float,
     scratch: str,
 ) -> Heard:
-    """Return what the ranks of one launch show of their nodes; with `turn`, that rank alone speaks.
+    """Return what the ranks of one launch print of their nodes; with `turn`, only that rank prints.
 
-    Of the first of `programs` everything is asked, of the others what the files of the system and
-    their libraries say. Raises LaunchError for a launch that could not be started, MachineError
-    where this machine lacks what it needs.
+    With the first of `programs` all facts are read, with the others only those of files and of the
+    program's libraries. Raises LaunchError for a launch that could not be started, MachineError
+    if this machine lacks what it needs.
     """
     halves = secrets.token_hex(6), secrets.token_hex(6)
     speaking = ranks if turn is None else 1
@@ -148,7 +145,7 @@ def ask(
 
 
 def _why(done: Completed, out: _Pipe, err: _Pipe, limit_s: float) -> str:
-    """Return what became of a launch that did not end well, "" of one that did."""
+    """Return why a launch failed, "" if it did not."""
     if out.size > out.most:
         return f"an answer of more than {out.most >> 20} MiB"
     if done.timed_out:
@@ -160,34 +157,35 @@ def _why(done: Completed, out: _Pipe, err: _Pipe, limit_s: float) -> str:
 
 
 def answers_of(
-    said: bytes, mark: str, answers: int
+    printed: bytes, mark: str, answers: int
 ) -> tuple[dict[int, tuple[str, ...]], dict[int, str]]:
-    """Return the texts of the ranks that gave all `answers`, and what the others' lack, by rank.
+    """Return the texts of the ranks whose `answers` are all whole, and what the others lack.
 
-    A line counts if it carries the same numbers at both ends, with no other line's in between.
+    Both are by rank. A line counts if it has the same numbers at both ends.
     """
-    lines: dict[tuple[int, int], dict[int, tuple[bytes, bytes]]] = {}
-    for part in said.split(f"{mark} ".encode())[1:]:
+    lines: dict[tuple[int, int], dict[int, tuple[bytes, bytes]]] = {}  # sign and text, by number
+    for part in printed.split(f"{mark} ".encode())[1:]:
         if found := _LINE.match(part):
             rank, answer, number = (int(found[i]) for i in (1, 2, 3))
             lines.setdefault((rank, answer), {})[number] = (found[4], found[5])
     texts: dict[int, tuple[str, ...]] = {}
     wrong: dict[int, str] = {}
     for rank in sorted({rank for rank, _ in lines}):
-        mine = [lines.get((rank, answer), {}) for answer in range(answers)]
-        lacks = next((lack for one in mine if (lack := _lack(one))), "")
+        of_rank = [lines.get((rank, answer), {}) for answer in range(answers)]
+        lacks = next(filter(None, map(_lack, of_rank)), "")
         if lacks:
             wrong[rank] = lacks
         else:
-            texts[rank] = tuple(map(_joined, mine))
+            texts[rank] = tuple(map(_joined, of_rank))
     return texts, wrong
 
 
+# RANK.ANSWER.NUMBER, a sign (see ANSWER), the text, and the same numbers again.
 _LINE = re.compile(rb"([0-9]{1,7})\.([0-9]{1,4})\.([0-9]{1,7})([+.!])(.*)\|\1\.\2\.\3\r?\n")
 
 
 def _lack(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
-    """Return what an answer lacks to be whole, "" for nothing."""
+    """Return what an answer lacks to be whole, "" if it is."""
     last = max(lines, default=0)
     missing = next((number for number in range(1, last) if number not in lines), 0)
     if missing:
@@ -203,7 +201,7 @@ def _joined(lines: Mapping[int, tuple[bytes, bytes]]) -> str:
 
 @contextmanager
 def _present(directory: Path) -> Iterator[None]:
-    """Make a directory for as long as it is needed, where a study mounted something over it."""
+    """Make a directory for the context if it is missing, as a study may mount something over it."""
     made = not directory.is_dir()
     if made:
         directory.mkdir(mode=0o700)
@@ -216,11 +214,11 @@ def _present(directory: Path) -> Iterator[None]:
 
 
 class _Pipe:
-    """What a launch writes into `path`: lines with `mark` are `kept`, of all else the `start`.
+    """What a launch writes into `path`: of lines with `mark` at most `most` bytes are `kept`.
 
-    A file would take all that a node prints until its time is up; this takes memory for `most`
-    bytes. A named pipe, which whoever runs the launch finds with another /proc as well. Use
-    as a context manager.
+    `start` is the beginning of all output, and `size` its bytes. A file would grow without bound.
+    It is a named pipe, as a path in /proc may mean another file where the launch is run. Use as a
+    context manager.
     """
 
     def __init__(self, path: str, mark: str, most: int) -> None:
@@ -231,11 +229,11 @@ class _Pipe:
 
     def __enter__(self) -> _Pipe:
         os.mkfifo(self.path, 0o600)
-        # Without waiting for the launch to open the other end; our own keeps it from ending early.
+        # Not blocking until the launch opens the other end; ours keeps the pipe from ending early.
         self._from = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         self._into = os.open(self.path, os.O_WRONLY)
         os.set_blocking(self._from, True)
-        # A daemon: after Ctrl-C the launch still holds its end, until its station is closed.
+        # A daemon: after Ctrl-C the launch has its end open until its station is closed.
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
         return self
@@ -247,7 +245,7 @@ class _Pipe:
             Path(self.path).unlink()
 
     def finish(self) -> None:
-        """Take in what is left, when the launch has ended."""
+        """Read what is left, after the launch has ended."""
         self.__exit__()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""A `paribus run` that outlives who started it, and how it is asked to stop."""
+"""Starting a `paribus run` that outlives the process that starts it, and asking one to stop."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from paribus.store.watched import alive, read_holder
 
 
 def start(argv: Sequence[str], directory: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Return `argv`, started in `directory` as a session of its own; it prints into `log`.
+    """Start `argv` in `directory`, in a session of its own, its output appended to `log`.
 
-    Raises UserError where the log cannot be written.
+    Raises UserError if the log cannot be written.
     """
     try:
         with log.open("ab") as out:
@@ -42,12 +42,12 @@ def start(argv: Sequence[str], directory: Path, log: Path) -> subprocess.Popen[b
 def interrupt(directory: Path) -> None:
     """Ask the `paribus run` of `directory` to stop, as Ctrl-C does.
 
-    One that ignores SIGINT, as whatever a script starts in the background with `nohup` does, gets
-    the first of `ASKS` that it does not ignore.
+    It gets the first of `ASKS` that it does not ignore: what a script starts in the background
+    ignores SIGINT.
 
-    Whoever can write there can name any process in progress.lock: it is believed only of one that
-    holds that lock. Raises UserError where none runs, where that cannot be known, and where it
-    ignores all of them; no signal is sent then.
+    Others who can write there could name any process in progress.lock, so only one that holds that
+    lock is believed. Raises UserError, and sends no signal, if none runs, if that cannot be known,
+    or if it ignores all signals.
     """
     holder = read_holder(directory) if alive(directory) else None
     if holder is None:
@@ -65,7 +65,7 @@ def interrupt(directory: Path) -> None:
             process = os.pidfd_open(holder.pid)
         # The descriptor came first: it is of the process that holds the lock, and of none after it.
         if process >= 0 and _holds(holder.pid, directory / LOCK):
-            signal.pidfd_send_signal(process, _heard(holder.pid, directory))
+            signal.pidfd_send_signal(process, _not_ignored(holder.pid, directory))
         elif alive(directory):
             raise UserError(
                 f"progress.lock names process {holder.pid}, which is not seen to hold it as this"
@@ -81,10 +81,10 @@ def interrupt(directory: Path) -> None:
 
 
 ASKS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What ends a study in good order: each interrupts it, unless it was ignored from the start."""
+"""The signals that end a study in good order, unless they were ignored from its start."""
 
 
-def _heard(pid: int, directory: Path) -> signal.Signals:
+def _not_ignored(pid: int, directory: Path) -> signal.Signals:
     """Return the first signal of `ASKS` that a process does not ignore; raises UserError.
 
     Bit n - 1 of SigIgn stands for signal n (proc_pid_status(5)).
@@ -108,9 +108,9 @@ def _heard(pid: int, directory: Path) -> signal.Signals:
 def _holds(pid: int, lock: Path) -> bool:
     """Return whether a process of this user holds the flock(2) of the file `lock`.
 
-    The kernel says it of each file that a process has open (proc_pid_fdinfo(5)), and there the file
-    can be compared; the device in /proc/locks is not that of stat(2) on Btrfs. A file with another
-    name may be another study's.
+    The kernel shows it for each file that a process has open (proc_pid_fdinfo(5)); /proc/locks is
+    no help, as its device is not that of stat(2) on Btrfs. A file with a second name (a hard link)
+    is not believed: it may be that of another study.
     """
     held = re.compile(rf"^lock:.*\bFLOCK +ADVISORY +WRITE +{pid} ", re.M)
     at = Path("/proc", str(pid))
@@ -129,7 +129,7 @@ def _holds(pid: int, lock: Path) -> bool:
 
 
 def finished(argv: Sequence[str], directory: Path, limit_s: float) -> str:
-    """Return what `argv` prints until it ends, or until it is stopped after `limit_s` seconds."""
+    """Return what `argv`, run in `directory`, prints; it is interrupted after `limit_s` seconds."""
     with subprocess.Popen(
         argv,
         cwd=directory,

@@ -1,6 +1,6 @@
-"""Programs that an arm builds for itself: once for a study, or for a block of it.
+"""Building the programs of an arm by its `build` commands: once for a study, or for each block.
 
-They are built in a copy of their source, each file hashed.
+They are built in a copy of their source, and every file of the build is hashed.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ LIMIT_S = 3600.0
 
 MOST_FILES = 20_000
 MOST_BYTES = 1 << 30
-"""What is copied of a source, at most: a study beside large data names what it needs."""
+"""The most files and bytes of a source: a study file beside large data is to name a folder."""
 
 MARK = ".paribus-builds"
-"""The file by which Paribus knows a directory of builds as its own, and may remove it."""
+"""The file by which Paribus recognises a directory of builds as its own, and may remove it."""
 
 
 def build(
     study: Study, place: Path, notify: Callable[[str], None], *, again: bool, builds: int
 ) -> Study:
-    """Return `study` with the programs of its arms built below `place`, as ready.built says.
+    """Return `study` with the programs of its arms built below `place`; see ready.built.
 
-    `builds` are those that an arm has for blocks, 0 for one of all.
+    `builds` is the number of blocks with a build of their own, 0 if all share one.
     """
     _claim(place)
     arms = tuple(_arm(arm, study, place, notify, again=again, builds=builds) for arm in study.arms)
@@ -60,12 +60,12 @@ def _claim(place: Path) -> None:
     fix = "remove or rename it, or choose another study directory with --out"
     try:
         if exists(place) and any(place.iterdir()) and not exists(place / MARK):
-            said = "is there already, and is no directory of builds"
-            raise UserError(said, place=str(place), fix=fix)
+            cause = "is there already, and is no directory of builds"
+            raise UserError(cause, place=str(place), fix=fix)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        said = f"no directory of builds can be made here: {error.strerror}"
-        raise UserError(said, place=str(place), fix=fix) from error
+        cause = f"no directory of builds can be made here: {error.strerror}"
+        raise UserError(cause, place=str(place), fix=fix) from error
     if reason := why_not(place):
         raise distrusted(str(place), reason)
     (place / MARK).touch()
@@ -85,29 +85,29 @@ def _arm(
     folder.mkdir(exist_ok=True)
     draw = Randomiser(study.settings.seed or 0, f"builds of {arm.name}")
     seeds = tuple(draw.below(2**31) for _ in range(builds))
-    texts = []
+    manifests = []
     for number, seed in enumerate(seeds, 1):
         commands = tuple(filled(argv, str(seed), SEED) for argv in arm.build)
-        own = replace(arm, build=commands)
-        texts.append(_made(own, study, folder / number_of(number), notify, again))
-    if builds > 1 and len(set(texts)) == 1:
+        seeded = replace(arm, build=commands)
+        manifests.append(_made(seeded, study, folder / number_of(number), notify, again))
+    if builds > 1 and len(set(manifests)) == 1:
         cause = f"all {count(builds, 'build')} of it are equal, byte by byte"
         fix = f"check that its commands make another layout of each {SEED}"
         raise UserError(cause, place=f"{study.path}: arms.{arm.name}.build", fix=fix)
-    return from_folder(arm, Built(str(folder / number_of(1)), _hash("".join(texts)), seeds))
+    return from_folder(arm, Built(str(folder / number_of(1)), _hash("".join(manifests)), seeds))
 
 
 def _made(arm: Arm, study: Study, folder: Path, notify: Callable[[str], None], again: bool) -> str:
-    """Return the hashes of the files of a build in `folder`; it is made unless it is there."""
+    """Return the manifest of the build in `folder`: made now, or with `again` if it is missing."""
     manifest = folder.with_name(f"{folder.name}.sha256")
     if not (again and manifest.is_file()):
         notify(f"{arm.name}: {'; '.join(map(shlex.join, arm.build))}")
-        manifest.unlink(missing_ok=True)  # it is there only beside a whole build
+        manifest.unlink(missing_ok=True)  # a manifest is there only beside a complete build
         shutil.rmtree(folder, ignore_errors=True)
         _copy(Path(arm.source), folder, f"{study.path}: arms.{arm.name}.source")
         _execute(arm, folder, f"{study.path}: arms.{arm.name}.build")
         manifest.write_text(_manifest(folder, _names(folder)))
-    # What launches have left there since is no part of the build.
+    # The names are those at the end of the build: launches may have left other files since.
     names = [line.partition("  ")[2] for line in manifest.read_text().splitlines()]
     return _manifest(folder, names)
 
@@ -119,7 +119,7 @@ def _hash(text: str) -> str:
 def _copy(source: Path, folder: Path, place: str) -> None:
     """Copy a file, or a directory without version control, study directories and other builds.
 
-    Raises UserError for what is too large or cannot be copied, such as a file without permission.
+    Raises UserError if it is too large or cannot be copied; `place` is that in the study file.
     """
     try:
         if source.is_dir():
@@ -131,9 +131,9 @@ def _copy(source: Path, folder: Path, place: str) -> None:
     except (OSError, shutil.Error) as error:
         # Of a directory, a list of (from, to, why).
         first = error.args[0][0] if isinstance(error, shutil.Error) else None
-        said = f"{first[0]}: {first[2]}" if isinstance(first, tuple) else str(error)
+        cause = f"{first[0]}: {first[2]}" if isinstance(first, tuple) else str(error)
         fix = 'make it readable, or name the directory of the source alone: source = "src"'
-        raise UserError(f"cannot be copied: {said}", place=place, fix=fix) from error
+        raise UserError(f"cannot be copied: {cause}", place=place, fix=fix) from error
 
 
 def _check_size(source: Path, place: str) -> None:
@@ -160,7 +160,7 @@ def _left_out(at: str, names: Sequence[str]) -> set[str]:
 
 
 def _execute(arm: Arm, folder: Path, place: str) -> None:
-    """Carry the commands of a build out in `folder`; what they print is kept beside it."""
+    """Run the commands of a build in `folder`; their output goes to FOLDER.log beside it."""
     log = folder.with_name(f"{folder.name}.log")
     log.unlink(missing_ok=True)
     env = {name: value.replace(BUILD, str(folder)) for name, value in arm.env.items()}
@@ -179,29 +179,30 @@ def _execute(arm: Arm, folder: Path, place: str) -> None:
                 scratch="",
                 cwd=str(folder),
             )
-            said = [one.read_text(errors="replace") for one in (out, err)]
+            printed = [one.read_text(errors="replace") for one in (out, err)]
             with log.open("a") as kept:
-                kept.write(f"$ {shlex.join(filled)}\n{''.join(said)}")
+                kept.write(f"$ {shlex.join(filled)}\n{''.join(printed)}")
             out.unlink()
             err.unlink()
             if done.exit_code or done.timed_out:
                 how = f"took more than {LIMIT_S:.0f} s" if done.timed_out else "failed"
+                errors = first_errors(Captured(done.exit_code, *printed))
                 raise UserError(
-                    f"`{shlex.join(argv)}` {how}: {first_errors(Captured(done.exit_code, *said))}",
+                    f"`{shlex.join(argv)}` {how}: {errors}",
                     place=place,
                     fix=f"the full log is {log}",
                 )
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the paths of all files below `folder`, in their order; of odd names none."""
+    """Return the relative paths of all files below `folder`, sorted; unprintable ones left out."""
     found = (Path(at, name) for at, _, files in os.walk(folder) for name in files)
     names = (str(path.relative_to(folder)) for path in found if path.is_file())
     return sorted(name for name in names if name.isprintable())
 
 
 def _manifest(folder: Path, names: Sequence[str]) -> str:
-    """Return the SHA-256 of files as sha256sum prints it; of a missing one a dash."""
+    """Return the SHA-256 of files as sha256sum prints them; of a missing file a dash."""
     lines = []
     for name in names:
         path, digest = folder / name, "-"
@@ -228,7 +229,7 @@ def _refuse_equal(study: Study, arms: Sequence[Arm]) -> None:
 
 
 def from_build(program: Program, built: Built) -> Program:
-    """Return `program` with the directory of the build in the places that name it."""
+    """Return `program` with the directory of the build in place of {build}."""
     return replace(
         program,
         argv=filled(program.argv, built.folder),
@@ -241,35 +242,36 @@ def from_build(program: Program, built: Built) -> Program:
 
 
 def of_block(arm: Arm, built: Built, block: int) -> tuple[Arm, Facts]:
-    """Return `arm` with the programs that it has in a block: its own, or those of all.
+    """Return `arm` with the programs that it has in a block, and the fact of that build's seed.
 
-    Also, as a fact, the number that the build of a block was made with, where each has its own.
+    Without builds for each block, `arm` is returned as it is, and no fact.
     """
     if not built.seeds:
         return arm, {}
-    own = built._replace(folder=str(Path(built.folder).with_name(number_of(block))))
+    of_this = built._replace(folder=str(Path(built.folder).with_name(number_of(block))))
     seed: Facts = {"build.seed": str(built.seeds[block - 1])}
-    return from_folder(arm, own, stands=built.folder), seed
+    return from_folder(arm, of_this, old=built.folder), seed
 
 
 def number_of(block: int) -> str:
-    """Return the name of a build: all are equally long, for so are then the paths of programs."""
+    """Return the folder of a block's build, 007, so that all paths of programs are equally long."""
     return f"{block:03}"
 
 
-def from_folder(arm: Arm, made: Built, stands: str = BUILD) -> Arm:
+def from_folder(arm: Arm, made: Built, old: str = BUILD) -> Arm:
+    """Return `arm` with the directory of the build `made` in place of `old`."""
     return replace(
         arm,
-        argv=filled(arm.argv, made.folder, stands),
-        wrap=filled(arm.wrap, made.folder, stands),
-        env=filled_values(arm.env, made.folder, stands),
+        argv=filled(arm.argv, made.folder, old),
+        wrap=filled(arm.wrap, made.folder, old),
+        env=filled_values(arm.env, made.folder, old),
         built=made,
     )
 
 
-def filled(words: Sequence[str], folder: str, stands: str = BUILD) -> tuple[str, ...]:
-    return tuple(word.replace(stands, folder) for word in words)
+def filled(words: Sequence[str], new: str, old: str = BUILD) -> tuple[str, ...]:
+    return tuple(word.replace(old, new) for word in words)
 
 
-def filled_values(table: Mapping[str, str], folder: str, stands: str = BUILD) -> dict[str, str]:
-    return {key: value.replace(stands, folder) for key, value in table.items()}
+def filled_values(table: Mapping[str, str], new: str, old: str = BUILD) -> dict[str, str]:
+    return {key: value.replace(old, new) for key, value in table.items()}

@@ -1,8 +1,14 @@
-"""Running a plan: block by block, each launch stored before anything is made of it."""
+"""Running a plan: block by block, each launch stored before anything is computed from it.
+
+`execute` gathers the facts of all nodes, audits them, launches block after block until each
+benchmark is decided, out of blocks or out of budget, and returns the evidence. A sitting is one
+call of it; `--resume` is another sitting of the same study.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -68,15 +74,16 @@ def why_again(
 ) -> str:
     """Return why a block is to be rerun ("" if it stands): never for what it measured.
 
-    `redone` blocks of the benchmark were already, for what its machine did; `held`: the launcher
-    was held up. In a shuffled start the block is a single launch, which keeps its place.
+    `redone` is the number of blocks of the benchmark that were rerun for what the machine did;
+    `held`: the scheduler held this one up. A shuffled block is a single launch, which keeps its
+    place.
 
-    A launch that the study's own time limit cut off is not repeated: the slow would be weeded
-    out. One that ran into the limit that we drew, far beyond any launch so far, hung.
+    A launch that the study's own time limit cut off is not repeated: that would weed out the slow.
+    One that exceeded our limit, which is far beyond any launch so far, hung.
     """
     label, number = block[0].benchmark, block[0].block
-    drawn = next(one for one in plan.study.benchmarks if one.label == label).timeout_s is None
-    bad = (State.FAILED, State.INVALID, *((State.TIMEOUT,) if drawn else ()))
+    our_limit = next(one for one in plan.study.benchmarks if one.label == label).timeout_s is None
+    bad = (State.FAILED, State.INVALID, *((State.TIMEOUT,) if our_limit else ()))
     if any(outcome.state is State.FAULT for outcome in outcomes):
         return HOSTS
     if any(outcome.state in bad for outcome in outcomes):
@@ -88,7 +95,7 @@ def why_again(
     if any(outcome.facts.get(GATE) for outcome in outcomes):
         return DISTURBED
     if plan.shuffled(number):
-        return ""  # its block is no pair: the launches are not neighbours
+        return ""  # launches of different arms are not close in time, and cannot be compared
     probes = [
         ProbeOfLaunch((entry.launch.benchmark, entry.launch.block), arm, entry.probe)
         for units in evidence.blocks[label].values()
@@ -102,7 +109,7 @@ UNFINISHED = "the study was interrupted during this block"
 
 
 def resume(plan: Plan, store: Store) -> Evidence:
-    """Return the evidence of earlier sittings, unfinished blocks voided first."""
+    """Void the launches of unfinished blocks, and return the evidence of earlier sittings."""
     stored = store.counting()
     place = str(store.directory)
     warm_up = takewhile(lambda one: one.launch.block == 0, store.launches(samples=False, void=True))
@@ -113,30 +120,32 @@ def resume(plan: Plan, store: Store) -> Evidence:
         if block[0].number > most:
             break
         for label in {launch.benchmark for launch in block}:
-            mine = [launch.number for launch in block if launch.benchmark == label]
-            numbers = [number for number in mine if number in stored]
-            if numbers and len(numbers) < len(mine):
-                store.void(numbers, UNFINISHED)
+            planned = [launch.number for launch in block if launch.benchmark == label]
+            done = [number for number in planned if number in stored]
+            if done and len(done) < len(planned):
+                store.void(done, UNFINISHED)
     launches = store.launches(void=True)
     return collect(launches, plan.metrics, plan.session, place=place)
 
 
 def changed(plan: Plan, store: Store, more: Sequence[Gathered] = ()) -> tuple[Difference, ...]:
-    """Return what should have stayed since the first facts of nodes, until `more`, and did not."""
+    """Return the facts of nodes that changed since they were first gathered, and should not have.
+
+    `more` are facts that are not stored yet.
+    """
     accepted = read_accepted(store.directory)
     gathered = [*store.gathered(), *more]
     return changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
 
 
 def redone(store: Store, reasons: Collection[str]) -> dict[str, int]:
-    """Return in how many blocks of each benchmark one of `reasons` led to a second try."""
+    """Return how many blocks of each benchmark, by label, were rerun for one of `reasons`."""
     blocks = {
         (one.launch.benchmark, one.launch.block)
         for one in store.launches(samples=False, void=True)
         if one.void in reasons
     }
-    labels = [label for label, _ in blocks]
-    return {label: labels.count(label) for label in labels}
+    return Counter(label for label, _ in blocks)
 
 
 WARM_UP_LIMIT_S = 300.0
@@ -146,8 +155,9 @@ WARM_UP_LIMIT_S = 300.0
 def limit(plan: Plan, evidence: Evidence, selection: Selection) -> float:
     """Return the time limit of a launch in seconds, the same for all arms.
 
-    Unless the study gives one: 20 times the slowest first launch of an arm and at least 10 s. Far
-    beyond what any launch needs, so that it only ends those that hang; a limit that bites censors.
+    Unless the study gives one, it is 20 times the slowest warm-up launch, and at least 10 s: far
+    beyond what any launch needs, so that it only ends those that hang. A tighter limit would
+    censor the figures.
     """
     if selection.timeout_s is not None:
         return selection.timeout_s
@@ -162,10 +172,10 @@ def limit(plan: Plan, evidence: Evidence, selection: Selection) -> float:
 
 Watch = Callable[[Progress], None]
 Check = Callable[[Plan, Mapping[str, Mapping[str, Facts]], Mapping[str, str]], None]
-"""Raises UserError for a plan, the facts of nodes by arm, and differences that are accepted."""
+"""Gets the plan, the facts of nodes by arm and node, and accepted differences; raises UserError."""
 
 GATHER_EVERY_S = 600.0
-"""Seconds after which the facts of all nodes are gathered again, in between and at the end."""
+"""Seconds after which the facts of all nodes are gathered again; they are at the end as well."""
 
 MACHINE = "the measuring machine lacked space, inodes or another resource"
 FALLEN = "the arm was not at its level when the launch ended"
@@ -173,11 +183,7 @@ FALLEN = "the arm was not at its level when the launch ended"
 
 @dataclass(slots=True)
 class _Sitting:
-    """What one sitting of a study works with. `arm` is the one that sessions are switched to.
-
-    A monitored study starts round `round` + 1 when `due` has come. `allocation` is that of the plan
-    which the blocks so far belong to; `lent`: some hosts are there for a time.
-    """
+    """The state of one sitting of a study."""
 
     plan: Plan
     store: Store
@@ -190,16 +196,16 @@ class _Sitting:
     evidence: Evidence = field(init=False)
     benchmarks: Mapping[str, tuple[Selection, Benchmark]] = field(init=False)
     findings: dict[str, tuple[Finding, ...]] = field(init=False)
-    redone: dict[str, int] = field(init=False)
-    launches_s: float = field(init=False)
-    lent: bool = field(init=False)
+    redone: dict[str, int] = field(init=False)  # blocks rerun for what the machine did, by label
+    launches_s: float = field(init=False)  # seconds spent in launches, those of all sittings
+    lent: bool = field(init=False)  # whether a scheduler lends some hosts
     begin: float = field(default_factory=time.monotonic)
-    arm: str = ""
-    allocation: int | None = None
-    round: int = 0
-    due: float = 0.0
-    gathered: float = 0.0
-    launched: bool = False
+    arm: str = ""  # to which a study of sessions is switched
+    allocation: int | None = None  # the index in the plan of that of the blocks so far
+    round: int = 0  # of a monitored study: the last block number
+    due: float = 0.0  # when its next round starts, by time.monotonic
+    gathered: float = 0.0  # when the facts of nodes were gathered, by time.monotonic
+    launched: bool = False  # whether this sitting started any launch
     clock: Clock = field(default_factory=Clock)
 
     def __post_init__(self) -> None:
@@ -225,11 +231,12 @@ def execute(
 ) -> Evidence:
     """Run what is left of `plan` and return the evidence of all its counting launches.
 
-    Ends when every benchmark has final headlines, its last block, or the budget is used up.
+    Ends when every benchmark has final headlines or its last block, or the budget is used up.
     Launches of a block that an earlier sitting left unfinished are voided and rerun.
-    `stations` are those of the arms, by name: one for several arms, or one for each. Raises
-    UnequalError before the first launch for arms that do not differ, or, unless `anyway`, in more
-    than the factor, or that are not what they were in an earlier sitting; and what `check` raises.
+    `stations` are by name of an arm: one for several arms, or one for each. `watch` gets the
+    progress before each launch. Raises UnequalError before the first launch if the arms do not
+    differ, or, unless `anyway`, if they differ in more than the factor or from an earlier sitting;
+    and what `check` raises.
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
@@ -243,7 +250,7 @@ def execute(
             _execute(sitting)
             return sitting.evidence
         finally:
-            # Where that cannot be stored, the next sitting looks for what is not there any more.
+            # If that cannot be stored, the next sitting looks once more, for what is gone by then.
             with suppress(StoreError):
                 journal.end()
 
@@ -259,6 +266,7 @@ def _execute(sitting: _Sitting) -> None:
 
 
 def _do_blocks(sitting: _Sitting) -> None:
+    """Launch block after block, until all are settled, the budget is used up or nodes changed."""
     for block in _blocks(sitting):
         labels = {launch.benchmark for launch in block}
         wanted = {label for label in labels if not _done(sitting, label, block[0])}
@@ -284,7 +292,7 @@ def _do_blocks(sitting: _Sitting) -> None:
 
 
 def _blocks(sitting: _Sitting) -> Iterator[tuple[Launch, ...]]:
-    """Yield the blocks of the plan; after the warm-up, those of the design that it led to."""
+    """Yield the blocks of the plan; after the warm-up, those of the design chosen by it."""
 
     def warms_up(block: tuple[Launch, ...]) -> bool:
         return block[0].block == 0
@@ -295,18 +303,18 @@ def _blocks(sitting: _Sitting) -> Iterator[tuple[Launch, ...]]:
 
 
 def _gather(sitting: _Sitting) -> None:
-    """Store the facts of every node of every arm; of sessions, each time that they switch."""
+    """Store the facts of every node of every arm; in a study of sessions `_switch` does that."""
     sitting.gathered = time.monotonic()
     if not sitting.plan.session:
-        study = sitting.plan.study  # stages between the arms have nodes and programs of these
+        study = sitting.plan.study  # without the stages between its arms, which have their nodes
         arms = gather(study, sitting.ready, sitting.stations, sitting.switches, lambda _: None)
         _keep(sitting, arms)
 
 
 def _keep(sitting: _Sitting, several: Sequence[Gathered]) -> None:
-    """Store facts of nodes; before the first launch raise UnequalError if they were others before.
+    """Store facts of nodes; before the first launch raise UnequalError if they have changed.
 
-    Those are not stored: the study can still be continued where they are what they were.
+    Then they are not stored: on unchanged nodes the study can still be continued.
     """
     if not sitting.launched:
         found = changed(sitting.plan, sitting.store, several)
@@ -315,7 +323,7 @@ def _keep(sitting: _Sitting, several: Sequence[Gathered]) -> None:
 
 
 def _audit(sitting: _Sitting) -> None:
-    """Raise UnequalError if the facts of all arms, once they are known, speak against the study."""
+    """Raise UnequalError if the facts of all arms, once known, differ in more than the factor."""
     plan, nodes = sitting.plan, of_nodes(sitting.store.gathered())
     if all(arm.name in nodes for arm in plan.study.arms):
         accepted = read_accepted(sitting.store.directory)
@@ -328,15 +336,16 @@ def _audit(sitting: _Sitting) -> None:
 
 
 def _changed(sitting: _Sitting) -> bool:
-    """Return whether an arm is not what it was: then the study ends, and the audit says why.
+    """Gather facts anew, and return whether an arm has changed, as by an update of a driver.
 
-    Launches of before and after a driver's update must not be averaged over.
+    Then the study ends, as launches before and after it must not be averaged; the audit says why.
     """
     _gather(sitting)
     return any(one.kind == "unexplained" for one in changed(sitting.plan, sitting.store))
 
 
 def _wait_for_round(sitting: _Sitting, number: int) -> None:
+    """Sleep before the first block of a round of a monitored study until the round is due."""
     every = sitting.plan.study.settings.every_s
     if every and number != sitting.round:
         now = time.monotonic()
@@ -354,7 +363,7 @@ def _done(sitting: _Sitting, label: str, first: Launch) -> bool:
 def _settled(sitting: _Sitting, label: str) -> bool:
     """Return whether more blocks of a benchmark would change nothing: decided, or given up.
 
-    The sizes of one that scales go on together, to the same block: they are compared by it.
+    The sizes of a benchmark that scales are compared block by block, so they go on together.
     """
     plan, evidence = sitting.plan, sitting.evidence
     if given_up(plan, evidence, label):
@@ -372,9 +381,9 @@ def _settled(sitting: _Sitting, label: str) -> bool:
 
 
 def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
-    """Run one block; one that must be rerun is, whole, once.
+    """Launch one block; if `why_again` demands it, launch it once more, as a whole.
 
-    A session is too long for that: a launch that fails there leaves the median to the others.
+    A session is too long to be rerun: if a launch fails there, the others give the median.
     """
     design = sitting.plan.design
     if design.session:
@@ -414,14 +423,17 @@ def _held_up(sitting: _Sitting, outcomes: Sequence[Outcome]) -> bool:
 
 
 def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
-    """Raise MachineError where a launch does not count, so that the block is not whole."""
+    """Raise MachineError if a launch is a fault: it does not count, and its block is incomplete."""
     for launch, outcome in zip(block, outcomes, strict=True):
         if outcome.state is State.FAULT:
             raise _fault(launch, outcome)
 
 
 def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:
-    """Run launches, several at the same time, and store each."""
+    """Run launches, several at the same time, and store each.
+
+    Raises MachineError for a fault that is not over, so that further launches would meet it too.
+    """
     sitting.launched = True
     sitting.watch(_progress(sitting, launches[0]))
     sitting.store.check_in_place()
@@ -444,10 +456,10 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         meanwhile_s = sitting.clock.step()
         fallen = sitting.switches.fallen(arms)
     sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
-    outcomes, passed = [], []
+    outcomes, over = [], []
     for launch, one, ended, station in zip(launches, prepared, several, stations, strict=True):
         outcome = with_step(outcome_of(one, ended), before_s, meanwhile_s)
-        back = False
+        back = False  # whether hosts that failed can be reached again
         if one.hosts and outcome.state is not State.OK:
             from paribus.launch.reaching import checked_hosts
 
@@ -460,11 +472,11 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
         sitting.launches_s += outcome.wall_s
         sitting.evidence.add(launch, outcome, attempt, void)
         outcomes.append(outcome)
-        passed.append(back or ended.passed)
+        over.append(back or ended.passed)
     if fallen:
         raise fallen
-    for launch, outcome, over in zip(launches, outcomes, passed, strict=True):
-        if outcome.state is State.FAULT and not over:
+    for launch, outcome, is_over in zip(launches, outcomes, over, strict=True):
+        if outcome.state is State.FAULT and not is_over:
             raise _fault(launch, outcome)
     return outcomes
 
@@ -478,7 +490,7 @@ def _fault(launch: Launch, outcome: Outcome) -> MachineError:
 
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
-    """Return a launch ready to start; `part` says which share is its of cores that are shared."""
+    """Return a launch ready to start; `part` is the index of its share of the cores in a duet."""
     study, what = sitting.plan.study, sitting.benchmarks[launch.benchmark]
     ready = sitting.ready[launch.arm]
     if sitting.plan.design.at_once:
@@ -511,7 +523,7 @@ def _of_lease(sitting: _Sitting, launch: Launch) -> Facts:
 
 
 def _switch(sitting: _Sitting, arm: str) -> None:
-    """Switch the factor to `arm` ("" for none), if sessions need that."""
+    """In a study of sessions, switch the platform to `arm` ("": back), and audit its facts."""
     if not sitting.plan.session or arm == sitting.arm:
         return
     if sitting.arm:
@@ -530,12 +542,12 @@ def _switch(sitting: _Sitting, arm: str) -> None:
 
 
 def _progress(sitting: _Sitting, launch: Launch | None) -> Progress:
-    open_ = [label for label in sitting.benchmarks if launch and not _settled(sitting, label)]
+    undecided = [label for label in sitting.benchmarks if launch and not _settled(sitting, label)]
     return progress(
         sitting.plan,
         sitting.evidence,
         launch,
-        undecided=open_,
+        undecided=undecided,
         findings=sitting.findings,
         elapsed_s=time.monotonic() - sitting.begin,
         launches_s=sitting.launches_s,

@@ -1,6 +1,6 @@
-"""Studies that this user did not begin: to run one executes the commands of its author.
+"""Refusing to resume studies that this user did not begin: that executes their author's commands.
 
-Nothing in a study directory proves who began it: whoever wrote it may have written anything.
+Nothing in a study directory proves who began it, as its author may have written anything there. So
 plan/begun.py notes it elsewhere.
 """
 
@@ -18,18 +18,18 @@ from paribus.plan import Plan
 from paribus.plan.begun import entry_of
 
 SHOWN = 32
-"""Digits of a plan's hash by which a user trusts it: nobody makes two plans that share 128 bits."""
+"""Digits of a plan's hash that --trust needs: nobody can make two plans that share 128 bits."""
 
 
 class ForeignError(UserError):
-    """A study would be run that this user did not begin, and did not say to trust."""
+    """A study that this user neither began nor trusts was to be run."""
 
 
 def check_trusted(plan: Plan, file: Path, directory: Path, trusted: str) -> None:
     """Raise ForeignError for a study that this user did not begin with the study file `file`.
 
-    `trusted` is how the hash of the plan begins that the user trusts, "" for none. Of a plan that
-    is trusted, raises StudyError for a benchmark file that is not the plan's.
+    `trusted` is the value of --trust: the beginning of the plan's hash, or "". For a trusted plan,
+    raises StudyError if a benchmark file is not the one that the plan was frozen with.
     """
     if not (reason := _why_foreign(plan, file)):
         return
@@ -44,10 +44,10 @@ def check_trusted(plan: Plan, file: Path, directory: Path, trusted: str) -> None
 
 
 def executed(study: Study) -> list[tuple[str, str]]:
-    """Return every text by which a study says how it is executed: its place there, and the text.
+    """Return the place and value of every text in the arms and benchmarks of a study.
 
-    These are commands, programs, variables, images, options and files, of all keys: each can lead
-    to code. What has its default is left out.
+    Each can lead to code: commands, programs, variables, images, options and files. Values that
+    are the default are left out.
     """
     rows = [
         row
@@ -83,15 +83,15 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _why_foreign(plan: Plan, file: Path) -> str:
-    """Return why a study is not known as this user's, as a clause: "" if it is."""
-    said = "is not known as begun by this user"
+    """Return a clause on why a study is not known as this user's, "" if it is."""
+    foreign = "is not known as begun by this user"
     try:
         entry = entry_of(plan, file)
         if entry.is_file():
-            return f"{said} ({reason})" if (reason := why_not(entry)) else ""
+            return f"{foreign} ({reason})" if (reason := why_not(entry)) else ""
     except (OSError, RuntimeError):
         pass
-    return said
+    return foreign
 
 
 def _check_files(plan: Plan, file: Path) -> None:

@@ -1,7 +1,7 @@
-"""Facts of every node of an arm, read from inside: same launcher, container and environment.
+"""Gathering the facts of every node of an arm, by the arm's own launcher, containers, environment.
 
 One launch asks all nodes of an arm; those whose answer is missing, cut off or wrong are asked
-alone, each within its own limit, so that one that hangs costs no other its facts.
+again one by one, each with a time limit, so that facts of the others are not lost with them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from paribus.store import Gathered
 from paribus.studyfile.switches import server_tree, tree_fact
 
 HYPERVISOR_S = 30.0
-"""Seconds in which a hypervisor must have said what it is. Reading takes well under one."""
+"""Seconds that a hypervisor may take to send its facts. Reading them takes well under one."""
 
 
 def beside(arm: Arm, station: Station, guests: Sequence[Gathered]) -> list[Gathered]:
-    """Return the facts of the nodes of `arm`, those of their hypervisors added to each.
+    """Return `guests`, the facts of the nodes of `arm`, with those of their hypervisors added.
 
     Raises UserError, naming it, for a hypervisor that does not answer.
     """
@@ -54,43 +54,44 @@ def beside(arm: Arm, station: Station, guests: Sequence[Gathered]) -> list[Gathe
         return list(guests)
     from paribus.launch.others import switched
 
-    if not (there := switched(station)):
+    if not (hosts := switched(station)):
         return list(guests)
     nonce = f"n{secrets.token_hex(8)}"
     words = ("/bin/sh", "-c", probes.script(), "paribus-facts", nonce, "all")
-    said = there.said_below(words, HYPERVISOR_S)
-    known = {name: _facts(name, text) for name, text in said.items()}
+    printed = hosts.said_below(words, HYPERVISOR_S)
+    known = {name: _facts(name, text) for name, text in printed.items()}
     return [
         replace(one, facts={**one.facts, **known[arm.hosts.below(number)]})
         for number, one in enumerate(guests)
     ]
 
 
-def _facts(name: str, said: str) -> Facts:
+def _facts(name: str, text: str) -> Facts:
+    """Return the facts that the hypervisor `name` printed as `text`; raises MachineError."""
     try:
-        return of_hypervisor(probes.facts_from_stream(said))
+        return of_hypervisor(probes.facts_from_stream(text))
     except ParseError as error:
         cause = f"this hypervisor gave no facts: {error.cause}"
         raise MachineError(cause, place=name, fix=f"try it: ssh {name} true") from error
 
 
 LIMIT_S = 15.0
-"""Seconds that a launch may take that asks a node. Reading takes well under one."""
+"""Seconds that a launch which asks a node may take. Reading takes well under one."""
 
 NODE_S = 0.05
-"""Seconds more for every further node that the launch asks: launchers start many one by one."""
+"""Additional seconds for every further node: launchers start many one by one."""
 
 ALONE_S = 60.0
-"""Seconds after which no more nodes of an arm are asked alone: then something else is wrong."""
+"""Seconds after which no more nodes of an arm are asked one by one: something else is wrong."""
 
 SLOW = "screen.slow"
-"""The fact that holds what `paribus screen` said of a node (screen/before.py)."""
+"""The fact that holds the result of `paribus screen` for a node (screen/before.py)."""
 
 _MAY_COMPUTE = ("display", "coprocessor", "accelerator")
 """Kinds of PCI devices, as probes/pci.py names them, among which GPUs are."""
 
 OF_PROGRAM = ("lib.", "program.")
-"""Facts of a program, of which a study may start several."""
+"""How the keys of facts of a program begin, of which a study may start several."""
 
 
 def gather(
@@ -100,11 +101,11 @@ def gather(
     switches: Switching,
     notify: Callable[[str], None],
 ) -> list[Gathered]:
-    """Return the facts of every node of every arm, each arm switched to by its own commands.
+    """Switch to each arm in turn, and return the facts of every node of all arms.
 
-    `notify` hears of each arm, and of the commands that switch it, before they are run.
-    What goes wrong on a node is its fact `facts.error`; raises ParibusError only for a command of
-    the study that fails.
+    `notify` gets a message on each arm, with the commands that switch it, before they are run. A
+    node that cannot be asked has the fact `facts.error`. Raises ParibusError if a command of the
+    study fails.
     """
     found: list[Gathered] = []
     for arm in study.arms:
@@ -118,11 +119,10 @@ def gather(
 
 
 def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
-    """Return the facts of every node of an arm that is switched to already.
+    """Return the facts of every node of an arm to which the platform is switched already.
 
-    Raises UserError for a program or a network that is not there although the arm is switched to,
-    for a node without the arm's adapter or the memory that a kernel takes, and for a hypervisor
-    that does not answer.
+    Raises UserError for a program or a network that is missing, for a node without the arm's
+    adapter or the memory that a kernel needs, and for a hypervisor that does not answer.
     """
     check_switched(study, ready.arm, ready.machine)
     if ready.arm.before and ready.arm.hosts and ready.arm.hosts.network:
@@ -130,12 +130,12 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
 
         check_network(ready.arm, study.path, machines_of(station))
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
-    # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
-    # One rank on each node is enough to ask it.
+    # One rank on each node, not bound: it is to see all cores that the arm leaves to its ranks.
     free = replace(ready, cores=(), arm=replace(ready.arm, ranks_per_host=1))
     set_here = frozenset(name for arm in study.arms for name in arm.env)
 
     def answers(turn: int | None) -> tuple[dict[int, tuple[str, Facts]], dict[int, str]]:
+        """Ask all nodes, or that of rank `turn`; return as _understood."""
         scratch = f"{station.scratch}/facts"
         limit_s = LIMIT_S + NODE_S * (ranks - 1)
         turns = range(ranks) if turn is None else (turn,)
@@ -153,8 +153,8 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
             known, wrong = {**known, **again}, {**wrong, **still}
     check_memory(study, ready, {rank: facts for rank, (_, facts) in known.items()})
     tree = server_tree(ready.arm)
-    for rank, (name, said) in known.items():
-        facts: Facts = {**said, **tree, **screened(study, name)}
+    for rank, (name, read) in known.items():
+        facts: Facts = {**read, **tree, **screened(study, name)}
         if adapter := ready.arm.adapter:
             from paribus.launch.adapters import with_adapter
 
@@ -165,17 +165,20 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
 
 
 def screened(study: Study, name: str) -> Facts:
-    """Return what a screen said of the node `name`, for a study that is given one."""
+    """Return the fact SLOW of the node `name`, none if the study was given no screen."""
     if "screen" not in study.asked:
         return {}
-    slow = {node.partition(".")[0]: said for node, said in study.asked["screen"].items()}
+    slow = {node.partition(".")[0]: why for node, why in study.asked["screen"].items()}
     return {SLOW: slow.get(name.partition(".")[0], "no")}
 
 
 def _understood(
     heard: Heard, ranks: Collection[int], scratch: str, set_here: Collection[str]
 ) -> tuple[dict[int, tuple[str, Facts]], dict[int, str]]:
-    """Return name and facts of the nodes that answered, and what is wrong with the others."""
+    """Return name and facts of the nodes that answered, and errors of the others, by rank.
+
+    `set_here` are the variables that the study sets.
+    """
     known: dict[int, tuple[str, Facts]] = {}
     wrong: dict[int, str] = {}
     for rank in ranks:
@@ -189,7 +192,7 @@ def _understood(
             continue
         name, facts = several[0]
         facts = {**facts, **_of_programs([one for _, one in several])}
-        # Scratch is another directory each time, and stands in variables of launchers.
+        # Variables of launchers have the name of the scratch directory, another each time.
         own = Path(scratch).parent.name
         texts = {key: value for key, value in facts.items() if isinstance(value, str)}
         changed = {key: value.replace(own, "SCRATCH") for key, value in texts.items()}
@@ -200,7 +203,8 @@ def _understood(
 def _named(
     arm: str, ranks: int, known: Mapping[int, tuple[str, Facts]], wrong: Mapping[int, str]
 ) -> list[Gathered]:
-    """Return what came of each node, in order; nodes of one name have numbers."""
+    """Return the facts of each node in the order of ranks, or its error; nodes of one name are
+    numbered."""
     at, names = time.time(), [name for name, _ in known.values()]
     found = []
     for rank in range(ranks):
@@ -215,9 +219,9 @@ def _named(
 
 
 def check_switched(study: Study, arm: Arm, machine: Machine) -> None:
-    """Raise UserError for a program that is still missing when the platform is switched to `arm`.
+    """Raise UserError for a program that is missing although the platform is switched to `arm`.
 
-    Before that, only programs can be checked that the arm's commands have no part in.
+    Before that, programs could not be checked that the arm's commands may bring about.
     """
     for one in study.benchmarks if arm.before else ():
         benchmark = benchmark_of(one)
@@ -226,16 +230,17 @@ def check_switched(study: Study, arm: Arm, machine: Machine) -> None:
 
 
 def nodes_of(study: Study, ready: Ready) -> int:
-    """Return how many nodes the launches of an arm use: its containers that stand for hosts."""
+    """Return the most nodes that a launch of an arm uses: hosts, or containers that stand for
+    hosts."""
     arm = ready.arm
     most = 1
     for one in study.benchmarks:
-        wanted, its = program(arm, one, benchmark_of(one)), arm_at(arm, one)
+        wanted, at_size = program(arm, one, benchmark_of(one)), arm_at(arm, one)
         ranks = one.ranks if wanted.mpi else 1 + bool(wanted.server and arm.hosts)
-        if its.hosts:
-            nodes = len(set(nodes_of_ranks(its.hosts, ranks, its.ranks_per_host)))
+        if at_size.hosts:
+            nodes = len(set(nodes_of_ranks(at_size.hosts, ranks, at_size.ranks_per_host)))
         else:
-            nodes = hosts_for(its.container, ranks, its.ranks_per_host)
+            nodes = hosts_for(at_size.container, ranks, at_size.ranks_per_host)
         most = max(most, nodes)
     return most
 
@@ -243,7 +248,7 @@ def nodes_of(study: Study, ready: Ready) -> int:
 def asked(
     study: Study, ready: Mapping[str, Ready], switches: Switching
 ) -> dict[str, dict[str, list[Facts]]]:
-    """Return what is known of launches before the first; see `known_before`."""
+    """Return the facts of `known_before` by benchmark and arm, as if of one launch each."""
     return {
         selection.label: {
             name: [known_before(study, one, selection.label, switches)]
@@ -254,9 +259,9 @@ def asked(
 
 
 def known_before(study: Study, ready: Ready, label: str, switches: Switching) -> Facts:
-    """Return the facts of a launch of benchmark `label` before it starts.
+    """Return the facts of a launch of benchmark `label` that are known before it starts.
 
-    What the study asks for, the level of the arm, and what was built.
+    These are what the study sets in the arm, the level of the arm, and what was built.
     """
     built = {"kernel.build": ready.facts[label]} if label in ready.facts else {}
     seen = {**switches.facts(ready.arm), **ready.container, **built}
@@ -264,11 +269,11 @@ def known_before(study: Study, ready: Ready, label: str, switches: Switching) ->
 
 
 def _programs(study: Study, ready: Ready) -> tuple[str, ...]:
-    """Return the programs of the study; one of our kernels stands for all: built alike."""
+    """Return the paths of the study's programs; one of our kernels stands for all of them."""
     found: dict[str, str] = {}
     for selection in study.benchmarks:
         wanted = program(ready.arm, selection, benchmark_of(selection))
-        # Behind a shell is the program whose libraries count.
+        # The libraries of the program behind a shell count, not those of the shell.
         behind = wanted.needs if wanted.argv[:1] in (("sh",), ("/bin/sh",)) else ()
         path = (*ready.kernels.get(selection.label, ()), *behind, *wanted.argv)[0]
         found.setdefault("kernel" if wanted.kernel else path, path)
@@ -276,7 +281,7 @@ def _programs(study: Study, ready: Ready) -> tuple[str, ...]:
 
 
 def _of_programs(several: Sequence[Facts]) -> dict[str, Any]:
-    """Return the facts of programs, where they differ among these all values."""
+    """Return the facts of programs; of one that differs among them, the list of its values."""
     found: dict[str, list[Any]] = {}
     for facts in several:
         for key, value in facts.items():
@@ -286,26 +291,26 @@ def _of_programs(several: Sequence[Facts]) -> dict[str, Any]:
 
 
 def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
-    """Return the name of the node that answered and its facts; raises ParseError for no answer.
+    """Return the name of the node that printed `text`, and its facts; raises ParseError.
 
-    `set_here` are the variables that the study itself sets in some arm: each is a fact by itself,
-    so their names are not among those of all others.
+    `set_here` are the variables that the study sets in some arm. Each of these is a fact by
+    itself, so it is left out of the list of other variables.
     """
     archive = probes.from_stream(text)
-    rest = [
+    variables = [
         line
         for line in archive.lists.get("environment", ())
         if line.startswith(prefixes()) or line.partition("=")[0] not in set_here
     ]
-    lists = {**archive.lists, "environment": rest} if "environment" in archive.lists else {}
+    lists = {**archive.lists, "environment": variables} if "environment" in archive.lists else {}
     facts = probes.facts_of(replace(archive, lists=lists or archive.lists))
     return archive.host, {**facts, **_tree(archive, facts)}
 
 
 def _tree(archive: Archive, facts: Facts) -> Facts:
-    """Return the PCIe tree of a node as a fact, where it has devices that may be GPUs."""
-    there = facts.get("pci.devices")
-    if not isinstance(there, Mapping) or there.keys().isdisjoint(_MAY_COMPUTE):
+    """Return the fact TREE of a node, none if it has no devices that may be GPUs."""
+    devices = facts.get("pci.devices")
+    if not isinstance(devices, Mapping) or devices.keys().isdisjoint(_MAY_COMPUTE):
         return {}
     from paribus.topology.sysfs import tree_of
 

@@ -16,15 +16,12 @@ _DEVICES = {"nvcc": "/dev/nvidiactl", "hipcc": "/dev/kfd"}
 
 
 class GpuCompiler(NamedTuple):
-    """A compiler for GPUs on some machine: its name, its path, and how it names itself.
+    """A compiler for GPUs on some machine."""
 
-    `flags` say for which GPUs code is made.
-    """
-
-    name: str
+    name: str  # nvcc or hipcc
     path: str
-    version: str
-    flags: tuple[str, ...] = ()
+    version: str  # the text that --version prints
+    flags: tuple[str, ...] = ()  # the architectures of GPUs that it compiles for
 
     def __str__(self) -> str:
         lines = self.version.splitlines()
@@ -32,14 +29,14 @@ class GpuCompiler(NamedTuple):
 
 
 def lacking(machine: Machine) -> list[str]:
-    """Return what the kernels of GPUs lack on `machine`, in words: a compiler, a GPU."""
+    """Return what `machine` lacks for the kernels of GPUs, in words: a compiler, a GPU."""
     lacks = [] if _candidates(machine) else ["nvcc or hipcc"]
     gpu = any(machine.readable(device) for device in _DEVICES.values())
     return lacks if gpu else [*lacks, "a GPU"]
 
 
 def _candidates(machine: Machine) -> list[tuple[str, str]]:
-    """Return name and path of the compilers there; those whose GPU is there come first."""
+    """Return name and path of the compilers that are there; first those whose GPU is there."""
     found = []
     for name, usual in _PLACES.items():
         path = machine.find_program(name) or machine.find_program(usual)
@@ -74,8 +71,8 @@ def _architectures(machine: Machine, nvcc: str) -> tuple[str, ...]:
     half precision before 5.3, for bfloat16 before 8.0 (PTX ISA, fma). So it is made for 6.0, or
     the oldest that is known after it, and for 8.0.
     """
-    said = machine.capture([nvcc, "--list-gpu-arch"]).stdout
-    known = sorted(int(one) for one in re.findall(r"^compute_(\d+)$", said, re.M))
+    printed = machine.capture([nvcc, "--list-gpu-arch"]).stdout
+    known = sorted(int(one) for one in re.findall(r"^compute_(\d+)$", printed, re.M))
     recent = [one for one in known if one >= 60]
     chosen = sorted({*recent[:1], *(one for one in recent if one == 80)})
     return tuple(f"-gencode=arch=compute_{one},code=compute_{one}" for one in chosen)
@@ -84,16 +81,17 @@ def _architectures(machine: Machine, nvcc: str) -> tuple[str, ...]:
 def commands(
     compiler: GpuCompiler, flags: Sequence[str], mpicxx: str, wrapped: str, common: str
 ) -> list[list[str]]:
-    """Return what compiles gpu.cu and links it with the object `common`.
+    """Return the commands that compile gpu.cu and link it with the object `common`.
 
-    nvcc takes the wrapper as its host compiler; hipcc is one itself, and takes the flags for which
-    the wrapper, `wrapped`, stands.
+    nvcc takes `mpicxx` as its host compiler; hipcc is one itself, and takes the flags of
+    `wrapped`, the command for which `mpicxx` stands.
     """
     if compiler.name == "nvcc":
         of_host = [one for one in flags if one == "-pthread" or one.startswith("-f")]
         host = ["-ccbin", mpicxx, *(f"-Xcompiler={one}" for one in of_host)]
-        own = [one for one in flags if one not in of_host]
-        return [[compiler.path, *compiler.flags, *own, *host, "gpu.cu", common, "-o", MADE, "-ldl"]]
+        rest = [one for one in flags if one not in of_host]
+        argv = [compiler.path, *compiler.flags, *rest, *host, "gpu.cu", common, "-o", MADE, "-ldl"]
+        return [argv]
     mpi = shlex.split(wrapped)[1:]
     headers = [one for one in mpi if one.startswith(("-I", "-D"))]
     return [

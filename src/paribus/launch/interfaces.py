@@ -19,7 +19,8 @@ from paribus.words.lists import listed
 if TYPE_CHECKING:
     from paribus.hosts.host_machine import HostMachine
 
-# Only /proc and sed, which every node has. A router has a million routes, and few addresses.
+# Prints lines of files in /proc, each with a mark before it: only sed is needed, which every node
+# has. Routes through gateways are left out, as a router has a million of them.
 _SCRIPT = r"""
 sed 's/^/dev /' /proc/net/dev
 sed -n '1p;/\t00000000\t/p' /proc/net/route | sed 's/^/route /'
@@ -28,16 +29,17 @@ sed 's/^/inet6 /' /proc/net/if_inet6
 """
 
 MOST_NAMED = 4
-"""Interfaces, and hosts, that an error names."""
+"""The most interfaces, and hosts, that an error names."""
 
 Interfaces = Mapping[str, Sequence[ipaddress.IPv4Interface | ipaddress.IPv6Interface]]
 """Addresses by the name of their interface."""
 
 
 def check_network(arm: Arm, path: str, machines: Sequence[HostMachine]) -> None:
-    """Raise UserError where a host of `arm`, a study's in `path`, lacks the network that it names.
+    """Raise UserError if a host of `arm` lacks the network that the arm names.
 
-    Containers that are bridged between hosts have a network of their own.
+    `path` is the study file. Containers bridged between hosts have a network of their own, and are
+    not checked.
     """
     bridged = arm.container and arm.container.each == "host" and arm.container.network == "bridge"
     if not (arm.hosts and arm.hosts.network) or bridged:
@@ -45,16 +47,17 @@ def check_network(arm: Arm, path: str, machines: Sequence[HostMachine]) -> None:
     wanted = arm.hosts.network
     found = of_each(machines, _interfaces)
     lacking = [
-        (machine.host.name, there)
-        for machine, there in zip(machines, found, strict=True)
-        if there and not _has(there, wanted)
+        (machine.host.name, interfaces)
+        for machine, interfaces in zip(machines, found, strict=True)
+        if interfaces and not _has(interfaces, wanted)
     ]
     if not lacking:
         return
     shown = []
-    for one, own in lacking[0][1].items():
-        known = [str(a) for a in own if not (a.is_loopback or a.is_link_local)]
-        shown += [f"{one} ({', '.join(known)})" if known else one] * bool(one or known)
+    for interface, its in lacking[0][1].items():
+        known = [str(a) for a in its if not (a.is_loopback or a.is_link_local)]
+        if interface or known:
+            shown.append(f"{interface} ({', '.join(known)})" if known else interface)
     names = listed([name for name, _ in lacking], MOST_NAMED, last=" and ")
     has = "has" if len(lacking) == 1 else "have"
     raise UserError(
@@ -64,38 +67,38 @@ def check_network(arm: Arm, path: str, machines: Sequence[HostMachine]) -> None:
     )
 
 
-def _has(there: Interfaces, wanted: str) -> bool:
+def _has(interfaces: Interfaces, wanted: str) -> bool:
     """Return whether a host has one of the interfaces or ranges `wanted`, commas between them."""
     for one in wanted.split(","):
         try:
             network = ipaddress.ip_network(one.strip(), strict=False)
         except ValueError:
-            if one.strip() in there:
+            if one.strip() in interfaces:
                 return True
             continue
-        if any(address.ip in network for own in there.values() for address in own):
+        if any(address.ip in network for its in interfaces.values() for address in its):
             return True
     return False
 
 
 def _interfaces(machine: HostMachine) -> Interfaces:
-    """Return the interfaces of a host with their addresses, none where it does not say.
+    """Return the interfaces of a host with their addresses, none if it shows no addresses.
 
     Addresses of no known interface, as the loopback's, are under "".
     """
-    said: dict[str, list[str]] = {"dev": [], "route": [], "trie": [], "inet6": []}
+    lines: dict[str, list[str]] = {"dev": [], "route": [], "trie": [], "inet6": []}
     for line in machine.capture(("/bin/sh", "-c", _SCRIPT)).stdout.splitlines():
         key, _, rest = line.partition(" ")
-        if key in said:
-            said[key].append(rest)
-    if not said["trie"]:
+        if key in lines:
+            lines[key].append(rest)
+    if not lines["trie"]:
         return {}
-    names = (re.match(r"\s*(\S+):", line) for line in said["dev"])
+    names = (re.match(r"\s*(\S+):", line) for line in lines["dev"])
     found: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]]
     found = {name[1]: [] for name in names if name}
-    for name, address in addresses(said["route"], said["trie"]):
+    for name, address in addresses(lines["route"], lines["trie"]):
         found.setdefault(name, []).append(address)
-    for line in said["inet6"]:
+    for line in lines["inet6"]:
         words = line.split()
         if len(words) == 6 and re.fullmatch("[0-9a-f]{32}", words[0]):
             six = f"{ipaddress.IPv6Address(int(words[0], 16))}/{int(words[2], 16)}"
@@ -106,9 +109,9 @@ def _interfaces(machine: HostMachine) -> Interfaces:
 def addresses(
     routes: Sequence[str], trie: Sequence[str]
 ) -> list[tuple[str, ipaddress.IPv4Interface]]:
-    """Return interfaces and their addresses, of the lines of /proc/net/route and fib_trie.
+    """Return pairs of interface and address from the lines of /proc/net/route and fib_trie.
 
-    The interface is "" where no route says which one has the address.
+    The interface is "" for an address without a route.
     """
     networks = []
     for line in routes[1:]:
@@ -126,7 +129,8 @@ def addresses(
         if line.endswith("host LOCAL") and (match := re.search(r"\|-- ([0-9.]+)$", before))
     )
     found = []
-    for own in dict.fromkeys(local):
-        its = [(name, network.prefixlen) for name, network in networks if own in network]
-        found += [(name, ipaddress.IPv4Interface(f"{own}/{n}")) for name, n in its or [("", 32)]]
+    for address in dict.fromkeys(local):
+        its = [(name, network.prefixlen) for name, network in networks if address in network]
+        for name, length in its or [("", 32)]:
+            found.append((name, ipaddress.IPv4Interface(f"{address}/{length}")))
     return found

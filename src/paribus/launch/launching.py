@@ -1,4 +1,9 @@
-"""One launch: made ready, started, and what came of it. Exit code 0 alone proves nothing."""
+"""One launch: prepared, started, and judged by its exit code, output, places, network, machine.
+
+`prepare` makes a Prepared, `start` fills in an Ended, `outcome_of` reads the logs and returns an
+Outcome with samples and facts. Exit code 0 alone proves nothing: the output must be whole, and
+the ranks and the arm's adapter must have been where the study says.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +50,10 @@ _ALONE = (
 
 
 MOST_PRINTED = 256 << 20
-"""Bytes of one output that are read; fewer are kept (kept.py)."""
+"""The most bytes of one output that are read; fewer are kept (border/kept.py)."""
 
-TOLD_BYTES = 1 << 20
-"""Bytes from the end of an output in which a failed launch says what it lacked."""
+END_BYTES = 1 << 20
+"""Bytes from the end of an output that are searched for why a launch failed."""
 
 ENDING_S = 10.0
 """Seconds that a launch of a duet may take to end when the study is interrupted."""
@@ -56,21 +61,18 @@ ENDING_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A launch about to start: its command, where its output goes, and its time limit.
-
-    `shown` is the argv as it is stored: the command's, without values that may be secret.
-    """
+    """A launch about to start: its command, where its output goes, and its time limit."""
 
     command: Command
     selection: Selection
     benchmark: Benchmark
-    slots: tuple[Slot, ...]
-    facts: Facts
+    slots: tuple[Slot, ...]  # where its ranks are to be
+    facts: Facts  # known before it starts
     out: Path
     err: Path
     scratch: str
     timeout_s: float
-    shown: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()  # its argv as stored: without values that may be secret
     adapter: Adapter | None = None
 
     @property
@@ -111,26 +113,23 @@ def prepare(
 
 @dataclass(slots=True)
 class Ended:
-    """How a launch ended: `done` is None, and `failure` a sentence, if it could not start.
+    """How a launch ended."""
 
-    `fault`: no arm is to blame for that, and with `passed` it is over.
-    """
-
-    started: float = 0.0
-    done: Completed | None = None
-    failure: str = ""
-    fault: bool = False
-    passed: bool = False
-    broken: BaseException | None = None
+    started: float = 0.0  # seconds since the epoch
+    done: Completed | None = None  # None if it could not start
+    failure: str = ""  # a sentence on why not
+    fault: bool = False  # no arm is to blame for that
+    passed: bool = False  # the fault is over
+    broken: BaseException | None = None  # an unexpected error in the thread of a duet
 
 
 def start(
     station: Station, launch: Prepared, ended: Ended, now: Callable[[], float] = time.time
 ) -> None:
-    """Run `launch` on `station` and fill in how it ended; `now` gives the time of day.
+    """Run `launch` on `station` and fill in `ended`; `now` gives the time of day.
 
-    Raises MachineError where this machine lacks what it needs, AllocationError where the hosts were
-    lent and are taken back; a host that lacks something is a fault.
+    Raises MachineError if this machine lacks something that the launch needs, and AllocationError
+    if a scheduler took its hosts back. That a host lacks something is a fault in `ended`.
     """
     ended.started = now()
     try:
@@ -157,7 +156,7 @@ def start_together(
     """Run `launches` at the same time, one on each station, and return how they ended."""
     several = [Ended() for _ in launches]
 
-    def one(station: Station, launch: Prepared, ended: Ended) -> None:
+    def run(station: Station, launch: Prepared, ended: Ended) -> None:
         try:
             start(station, launch, ended, now)
         except BaseException as error:
@@ -165,7 +164,7 @@ def start_together(
 
     threads = [
         # Daemons: after Ctrl-C the stations are closed, which ends launch and thread.
-        threading.Thread(target=one, args=triple, daemon=True)
+        threading.Thread(target=run, args=triple, daemon=True)
         for triple in zip(stations, launches, several, strict=True)
     ]
     try:
@@ -186,16 +185,16 @@ def start_together(
 
 
 def launched(station: Station, launch: Prepared) -> Outcome:
-    """Return what came of `launch` on `station`; raises as `start` and `outcome_of`."""
+    """Run `launch` on `station` and return its outcome; raises as `start` and `outcome_of`."""
     ended = Ended()
     start(station, launch, ended)
     return outcome_of(launch, ended)
 
 
 def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
-    """Return what came of a launch that has ended; of long logs the middle is then left out.
+    """Return the outcome of a launch that has ended, and shorten its logs if they are long.
 
-    Raises StoreError if its logs are gone: that is no failure of the arm.
+    Raises StoreError if its logs are gone, which is no failure of the arm.
     """
     if not launch.out.parent.exists():
         raise _gone(launch.out.parent)
@@ -213,17 +212,17 @@ def _reads(launch: Prepared) -> bool:
 
 
 def _shortened(log: Path, kept: int) -> int:
-    """Return how many bytes of a log are left out from now on; none where nothing was printed."""
+    """Shorten a log, and return the number of bytes left out; 0 where there is no log."""
     try:
         return shorten(log, kept)
     except FileNotFoundError:
-        return 0  # it did not start; that the log of one that ran is gone was seen before
+        return 0  # it did not start: a missing log of one that ran was noticed before
     except OSError as error:
         raise _gone(log) from error
 
 
 def _of_whole(launch: Prepared, ended: Ended) -> Outcome:
-    """Return what came of a launch, whose logs are as it printed them."""
+    """Return the outcome of a launch from its logs, before these are shortened."""
     if ended.done is None:
         argv, state = launch.shown, State.FAULT if ended.fault else State.FAILED
         return Outcome(state, ended.started, 0.0, None, argv, error=ended.failure)
@@ -239,11 +238,11 @@ def _of_whole(launch: Prepared, ended: Ended) -> Outcome:
 
 
 def _checked_machine(outcome: Outcome, launch: Prepared, done: Completed) -> Outcome:
-    """Return `outcome`, as a fault of this machine if that lacked something when it failed."""
+    """Return `outcome`, as a fault if it failed because this machine lacked something."""
     if outcome.state is State.OK:
         return outcome
-    said = "".join(_end_of(path) for path in (launch.out, launch.err))
-    lacked = fault_of(done.room, done.exit_code, said)
+    printed = "".join(_end_of(path) for path in (launch.out, launch.err))
+    lacked = fault_of(done.room, done.exit_code, printed)
     if not lacked:
         return outcome
     error = f"{lacked} ({outcome.error})"
@@ -251,23 +250,24 @@ def _checked_machine(outcome: Outcome, launch: Prepared, done: Completed) -> Out
 
 
 def _end_of(log: Path) -> str:
-    """Return the end of what a launch printed; raises StoreError if that cannot be read."""
+    """Return the last END_BYTES of a log; raises StoreError if it cannot be read."""
     try:
         with log.open("rb") as file:
-            file.seek(-min(TOLD_BYTES, os.fstat(file.fileno()).st_size), os.SEEK_END)
-            return file.read(TOLD_BYTES).decode(errors="replace")
+            file.seek(-min(END_BYTES, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            return file.read(END_BYTES).decode(errors="replace")
     except OSError as error:
         raise _gone(log) from error
 
 
 def _used(done: Completed) -> Facts:
-    """Return what all processes of the launch used here, as far as that is known."""
+    """Return the facts of what all processes of the launch used, as far as that is known."""
     facts = {"launch.cpu_s": done.cpu_s, "launch.involuntary": done.involuntary}
     facts |= {JOULES[source]: used for source, used in done.energy_j.items()}
     return {key: value for key, value in facts.items() if value is not None}
 
 
 def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
+    """Return the outcome by time limit, exit code and what the benchmark reads in the output."""
     state, parsed, error, facts = State.OK, Parsed(()), "", dict(launch.facts)
     if done.timed_out:
         state, error = State.TIMEOUT, f"still busy after {done.wall_s:.0f} s, the time limit"
@@ -277,16 +277,15 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         asked = launch.selection
         request = Request(asked.parameters, asked.ranks, done.wall_s)
         try:
-            said = (launch.out, launch.err) if launch.benchmark.stderr else (launch.out,)
-            text = printed_in(said) if _reads(launch) else ""
+            logs = (launch.out, launch.err) if launch.benchmark.stderr else (launch.out,)
+            text = printed_in(logs) if _reads(launch) else ""
             parsed = launch.benchmark.parse(text, request)
             facts = {**launch.facts, **parsed.facts, **_of_nccl(launch, text)}
         except (ParseError, ValueError) as problem:
-            line = (
-                f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
-            )
-            by_itself = isinstance(problem, ParseError) and problem.alone
-            alone = _ALONE if launch.selection.ranks > 1 and by_itself else ""
+            line = alone = ""
+            if isinstance(problem, ParseError):
+                line = f", line {problem.line}" if problem.line else ""
+                alone = _ALONE if launch.selection.ranks > 1 and problem.alone else ""
             state, error = State.INVALID, f"{problem} (logs/{launch.out.name}{line}){alone}"
     return Outcome(
         state=state,
@@ -301,7 +300,7 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
 
 
 def _of_nccl(launch: Prepared, printed: str) -> Facts:
-    """Return what NCCL's debug log says, on stdout or stderr, where the launch asks for one."""
+    """Return the facts in NCCL's debug log, on stdout or stderr, if the launch asks for one."""
     if not _debugs_nccl(launch.command):
         return {}
     from paribus.probes.nccl_log import nccl_facts
@@ -314,27 +313,27 @@ def _debugs_nccl(command: Command) -> bool:
 
 
 def _checked_places(outcome: Outcome, slots: Sequence[Slot]) -> Outcome:
-    """Return `outcome`, invalid if its ranks say that they were not where they were to be.
+    """Return `outcome`, invalid if its ranks report other cores or hosts than `slots`.
 
-    Launchers and containers rebind behind one's back; two ranks on one core wait for the
-    scheduler's tick, which is then what is measured.
+    Launchers and containers may rebind ranks. Two ranks on one core wait for the scheduler's
+    tick, which is then what is measured.
     """
     if outcome.state is not State.OK:
         return outcome
-    said = ""
+    error = ""
     seen = outcome.facts.get("rank.affinity")
     asked = [str(slot.cores[0]) for slot in slots if slot.cores]
     if asked and seen is not None and seen != asked:
-        said = f"the ranks were bound to cores {seen}, but {asked} were requested"
-    # Nodes may call themselves otherwise than the study does.
+        error = f"the ranks were bound to cores {seen}, but {asked} were requested"
+    # Only the grouping is compared: nodes may call themselves otherwise than the study does.
     seen, wanted = outcome.facts.get("rank.hosts"), [slot.node for slot in slots]
     if any(wanted) and seen is not None and _grouped(seen) != _grouped(wanted):
-        said = f"the ranks were on hosts {seen}, but {wanted} were requested"
-    return replace(outcome, state=State.INVALID, samples=(), error=said) if said else outcome
+        error = f"the ranks were on hosts {seen}, but {wanted} were requested"
+    return replace(outcome, state=State.INVALID, samples=(), error=error) if error else outcome
 
 
 def _checked_network(outcome: Outcome, launch: Prepared, done: Completed) -> Outcome:
-    """Return `outcome` with what the adapters counted, invalid if the arm's carried no messages."""
+    """Return `outcome` with the bytes of RDMA ports; invalid if messages did not take the arm's."""
     if launch.adapter is None:
         return outcome
     from paribus.launch.adapters import astray, counted
@@ -342,26 +341,31 @@ def _checked_network(outcome: Outcome, launch: Prepared, done: Completed) -> Out
     outcome = replace(outcome, facts={**outcome.facts, **counted(launch.adapter, done.carried)})
     if outcome.state is not State.OK:
         return outcome
-    said = astray(launch.adapter, done.carried, launch.benchmark, done.wall_s)
-    return replace(outcome, state=State.INVALID, samples=(), error=said) if said else outcome
+    error = astray(launch.adapter, done.carried, launch.benchmark, done.wall_s)
+    return replace(outcome, state=State.INVALID, samples=(), error=error) if error else outcome
 
 
 def _grouped(names: Sequence[str]) -> list[int]:
-    """Return for each name a number: equal for ranks that are grouped alike."""
+    """Return for each name the index of its first occurrence among the different names.
+
+    >>> _grouped(["b", "a", "b"])
+    [0, 1, 0]
+    """
     first: dict[str, int] = {}
     return [first.setdefault(name, len(first)) for name in names]
 
 
 def printed_in(logs: Iterable[Path]) -> str:
-    """Return what a launch printed into `logs`, apart: stdout may end in mid-line.
+    """Return what a launch printed into `logs`, one after the other.
 
-    Raises ValueError for too much, StoreError if one is gone.
+    A line end stands between them, as stdout may end in mid-line. Raises ValueError for more than
+    MOST_PRINTED, StoreError if one is gone.
     """
     return "\n".join(map(_text, logs))
 
 
 def _text(log: Path) -> str:
-    """Return what a launch printed; raises ValueError for too much, StoreError if it is gone."""
+    """Return the text of a log; raises ValueError if it is too long, StoreError if it is gone."""
     try:
         return read_bounded(log, MOST_PRINTED, "an output").decode(errors="replace")
     except OSError as error:
@@ -379,7 +383,7 @@ def _gone(log: Path) -> StoreError:
 
 
 def _why(exit_code: int, out: Path, err: Path) -> str:
-    """Return one sentence on a failed launch: what it said of it, and where all of it is."""
+    """Return one sentence on a failed launch: how it ended, its error message, and the log."""
     from paribus.launch.failures import why
 
     ended = f"ended by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"

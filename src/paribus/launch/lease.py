@@ -1,4 +1,4 @@
-"""What a scheduler lends: which nodes, whether its time is enough, and under what names."""
+"""Allocations of a scheduler: their nodes, whether their time is enough, and names of jobs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from paribus.plan import Plan
 from paribus.store import Store
 
 ROOM = 1.5
-"""How much longer than its slowest launches so far a block may take."""
+"""A block is expected to take at most this multiple of its slowest launches so far."""
 
 WINDOW_S = 30.0
-"""Seconds within which a launch of a block starts after the one before; and for so long an
-allocation may be suspended in the middle of a block."""
+"""Seconds that a block may be held up: between the end of a launch and the start of the next, or
+by a suspension of the allocation."""
 
 
 def held_up(stations: Iterable[Station], outcomes: Sequence[Outcome]) -> bool:
-    """Return whether a block on lent hosts was held up for longer than WINDOW_S.
+    """Return whether a block on nodes of a scheduler was held up for longer than WINDOW_S.
 
-    Between two launches, or in one: then it took as long, and its allocation ends later. The
-    figures of the launches have no part in it, and whichever arm it met, both are launched again.
+    This is seen from a gap between two launches, or from a suspension within one: its allocation
+    then ends later than planned. The figures of the launches have no part in it.
     """
     leases = {one.lease for one in stations if one.lease}
     if not leases:
@@ -41,10 +41,10 @@ def held_up(stations: Iterable[Station], outcomes: Sequence[Outcome]) -> bool:
 
 
 def check_time(stations: Iterable[Station], evidence: Evidence, block: Sequence[Launch]) -> None:
-    """Raise AllocationError where an allocation ends before `block` would.
+    """Raise AllocationError if an allocation may end before `block` does.
 
-    A launch takes as long as the slowest of its benchmark so far, those that were not counted
-    included; one that never ran is started.
+    A launch is expected to take as long as the slowest of its benchmark so far, void ones
+    included; a benchmark that never ran is started in any case.
     """
     leases = {one.lease for one in stations if one.lease}
     if not leases:
@@ -64,9 +64,9 @@ def check_time(stations: Iterable[Station], evidence: Evidence, block: Sequence[
 
 
 def check_share(plan: Plan, block: int, before: int | None) -> int:
-    """Return which allocation of the plan `block` belongs to.
+    """Return the index of the plan's allocation that `block` belongs to.
 
-    Raises ShareError where that is another one than `before`, that of this sitting so far.
+    Raises ShareError if that is not `before`, the one of this sitting so far (None: no block yet).
     """
     share = plan.design.allocation(block)
     if before not in (None, share):
@@ -79,7 +79,7 @@ def check_share(plan: Plan, block: int, before: int | None) -> int:
 
 
 def allocation_facts(arm: Arm, station: Station) -> Facts:
-    """Return in which allocation and on which nodes launches of `arm` are; {} without a lease."""
+    """Return the facts JOB and NODES of launches of `arm`; none without an allocation."""
     asked = arm.hosts.scheduler if arm.hosts else None
     if arm.hosts is None or asked is None or station.lease is None:
         return {}
@@ -87,7 +87,7 @@ def allocation_facts(arm: Arm, station: Station) -> Facts:
 
 
 def nodes_before(directory: Path) -> tuple[str, ...]:
-    """Return the nodes on which the study in `directory` began, () where no launch says it."""
+    """Return the nodes of the first launch in `directory` that has the fact NODES, else ()."""
     with Store(directory) as store:
         for one in store.launches(samples=False, void=True):
             if NODES in one.outcome.facts:
@@ -96,17 +96,17 @@ def nodes_before(directory: Path) -> tuple[str, ...]:
 
 
 def nodes_had(directory: Path) -> dict[str, tuple[str, ...]]:
-    """Return the nodesets that each arm of the study in `directory` had, the last at the end."""
-    had: dict[str, dict[str, None]] = {}
+    """Return the nodesets that each arm of the study in `directory` had, the latest at the end."""
+    had: dict[str, dict[str, None]] = {}  # dicts as ordered sets
     with Store(directory) as store:
         for one in store.launches(samples=False, void=True):
             if nodes := one.outcome.facts.get(NODES):
-                mine = had.setdefault(one.launch.arm, {})
-                mine.pop(nodes, None)
-                mine[nodes] = None
+                of_arm = had.setdefault(one.launch.arm, {})
+                of_arm.pop(nodes, None)
+                of_arm[nodes] = None
     return {arm: tuple(nodes) for arm, nodes in had.items()}
 
 
 def key_for(directory: Path) -> str:
-    """Return what names the jobs of the study in `directory`, from whichever login node."""
+    """Return a part of the names of this study's jobs, the same on every login node."""
     return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]

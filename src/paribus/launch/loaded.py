@@ -1,4 +1,4 @@
-"""What the kernel `loader` loads: generated libraries and Python modules, cached."""
+"""What the kernel `loader` loads: shared libraries or Python modules, generated and cached."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paribus.launch.toolchain import compiler_behind
 
 
 def loaded_path(count: int, functions: int, kind: str, mpi: Mpi, machine: Machine) -> Path:
-    """Return the directory of what the kernel `loader` loads: "libraries", or "python" modules."""
+    """Return the directory of `count` "libraries" or "python" modules (`kind`), made if missing."""
     if kind == "python":
         return modules_path(count, functions, machine)
     return libraries_path(count, functions, mpi, machine)
@@ -22,8 +22,8 @@ def libraries_path(
 ) -> Path:
     """Return a directory of `count` shared libraries of `functions` functions each.
 
-    libparibus_0000.so and the following, generated and compiled with the compiler behind
-    `mpi`'s wrapper; what they hold is the contract of native/loader.cpp. Errors as kernel_path.
+    libparibus_0000.so and the following are generated, and compiled with the compiler behind
+    `mpi`'s wrapper; native/loader.cpp relies on their contents. Errors as kernel_path.
     """
     compiler, wrapped = compiler_behind(mpi, machine)
     first = _library_source(0, functions)
@@ -33,7 +33,7 @@ def libraries_path(
     plain = wrapped.split()[0]
     names = [f"libparibus_{i:04d}" for i in range(count)]
     files = {f"{name}.cpp": _library_source(i, functions).encode() for i, name in enumerate(names)}
-    # Many sources in one command: starting the compiler's driver costs more than the source.
+    # Many sources in one command: starting the compiler costs more than compiling one of them.
     commands = [["mkdir", MADE]]
     for some in (names[i : i + 64] for i in range(0, count, 64)):
         commands.append([plain, "-O1", "-fPIC", "-c", *(f"{name}.cpp" for name in some)])
@@ -48,8 +48,8 @@ def modules_path(
 ) -> Path:
     """Return a directory of `count` Python modules of `functions` functions each, byte-compiled.
 
-    paribus_0000.pyc and the following, by the python3 of `machine`; they hold what the libraries
-    hold. Raises UserError as kernel_path, and where there is no python3.
+    paribus_0000.pyc and the following are made by the python3 of `machine`, with the functions
+    of the libraries. Raises UserError as kernel_path, and if there is no python3.
     """
     version = machine.capture(["python3", "-c", "import sys; print(sys.version)"])
     if version.exit_code:

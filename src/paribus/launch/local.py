@@ -82,17 +82,19 @@ def capture(
 
 
 def _environment(added: Mapping[str, str]) -> dict[str, str]:
-    """Return the inherited environment with `added`; programs are found in absolute places only.
+    """Return the inherited environment with `added`, its PATH reduced to absolute entries.
 
-    What "." in the PATH leads to depends on where Paribus is started: it may be a stranger's.
+    What "." in the PATH leads to depends on the working directory, and may be a stranger's.
     """
     full = {**os.environ, **added}
     return {**full, "PATH": search_path(full.get("PATH"))}
 
 
 def mean_power(wall_s: float) -> Facts:
-    """Return what the BMC says of a launch that has just ended, {} where there is none, or it was
-    short; see probes.energy."""
+    """Return the facts of the BMC's mean power over a launch that has just ended (probes.energy).
+
+    {} for a short launch, and without a BMC.
+    """
     if wall_s < energy.LEAST_S or not os.path.exists(energy.BMC):  # noqa: PTH110
         return {}
     script = f'{energy.POWER}bmc=$1\npower "$2"'
@@ -109,10 +111,10 @@ def this_node() -> Node:
 
 
 class LocalStation:
-    """This machine: one launch at a time, through a warden that lives as long as this does.
+    """The station of this machine: one launch at a time, started by a warden process (warden.py).
 
-    Use as a context manager; leaving it ends whatever is in flight. `scratch` is the directory of
-    this sitting alone, below which every launch has one of its own.
+    Use as a context manager; leaving it ends a launch in flight, and the warden. `scratch` is the
+    directory of this station alone, below which every launch has one of its own.
     """
 
     lease: Lease | None = None
@@ -143,7 +145,7 @@ class LocalStation:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            # Ctrl-C in the terminal is Paribus' to answer; the warden hears of it as a cancel.
+            # So that Ctrl-C in the terminal goes to Paribus alone, which cancels the launch.
             start_new_session=True,
         )
         try:
@@ -182,13 +184,11 @@ class LocalStation:
         cwd: str = "",
         stay: bool = False,
     ) -> Completed:
-        """Return how `command` ended; see station.Station.
+        """Run `command` and return how it ended; see station.Station.
 
-        With `cwd` it is run there, and TMPDIR stays the user's; then it needs no `scratch`.
-        With `stay`, what it leaves running in the background goes on after it. An interruption
-        (KeyboardInterrupt) ends all that it started before it is raised. Raises LaunchError when
-        the program could not be started, MachineError when this machine lacks what a launch needs,
-        or when the warden is gone.
+        With `cwd` it needs no `scratch`. An interruption (KeyboardInterrupt) is raised after all
+        that the command started has been ended. Raises LaunchError if the program could not be
+        started, MachineError if this machine lacks what a launch needs, or the warden is gone.
         """
         parent, _, name = scratch.rpartition("/")
         if scratch and (parent != self.scratch or not name):
@@ -217,7 +217,7 @@ class LocalStation:
         except BaseException as error:
             if sent and not isinstance(error, ParibusError):
                 with _undisturbed():
-                    # The answer may have come just before, and be lost.
+                    # An answer of the launch that came just before is lost.
                     self._send({"confirm": True})
                     while "cancelled" not in self._answer():
                         pass
@@ -283,7 +283,7 @@ def _completed(answer: Mapping[str, Any]) -> Completed:
 
 
 def _not_started(answer: Mapping[str, Any], program: str) -> ParibusError:
-    """Return the error for a launch that did not begin: the machine's fault, or the program's."""
+    """Return the error for a launch that did not begin: MachineError, or the program's fault."""
     if answer.get("program") and answer["errno"] not in FAULTS:
         return LaunchError(
             f"the program could not be started: {answer['error']}",
@@ -299,25 +299,25 @@ def _not_started(answer: Mapping[str, Any], program: str) -> ParibusError:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Hold back signals that interrupt while a launch is begun or ended: a second at most.
+    """Delay signals that interrupt while a launch is begun or ended: by a second at most.
 
-    Handlers, not the signal mask of this thread: another thread would take the signal.
+    By handlers, as with a signal mask of this thread another thread would take the signal.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
-    held = {
+    handlers = {
         number: handler
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)
     }
-    for number in held:
+    for number in handlers:
         signal.signal(number, lambda got, _frame: came.append(got))
     try:
         yield
     finally:
-        for number, handler in held.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
         if came:
             signal.raise_signal(came[0])
@@ -342,7 +342,7 @@ def clear_leftovers(directories: Iterable[str]) -> None:
 
 
 def _processes_in(scratch: str) -> list[int]:
-    """Return the pids whose environment says that their TMPDIR lies in `scratch`."""
+    """Return the pids of processes whose TMPDIR, by their environment, is within `scratch`."""
     mark, found = f"\0TMPDIR={scratch}/".encode(), []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

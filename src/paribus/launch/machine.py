@@ -1,4 +1,7 @@
-"""What toolchain.py and programs.py ask of a machine, and this machine's answers."""
+"""A machine as toolchain.py and programs.py need it: looking for programs and files, compiling.
+
+`Machine` is this one, `HERE` its instance; hosts/host_machine.py answers the same for another.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,20 @@ BUILD_S = 600.0
 """Seconds that one command of a build may take."""
 
 MADE = "made"
-"""The name of what a build makes, in the directory where its commands are run."""
+"""The name of the file or directory that a build makes, in its working directory."""
 
 AT_ONCE = 16
-"""Hosts to which a file is sent at the same time."""
+"""The most hosts that are asked at the same time."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def of_each(several: Sequence[T], do: Callable[[T], R], at_once: int = AT_ONCE) -> list[R]:
-    """Return what `do` returns of each, so many at a time; raises what the first raised."""
+    """Return the results of `do` for each of `several`, `at_once` of them in parallel, in order.
+
+    Raises the exception of the first that failed.
+    """
     if not several:
         return []
     with ThreadPoolExecutor(min(at_once, len(several))) as pool:
@@ -36,20 +42,19 @@ def of_each(several: Sequence[T], do: Callable[[T], R], at_once: int = AT_ONCE) 
 
 
 def beside() -> tuple[Path, ...]:
-    """Return where wheels that hold an MPI put its programs: beside the Python of Paribus."""
+    """Return the directory of the Python of Paribus: wheels with an MPI put its programs there."""
     return (Path(sys.executable).parent,)
 
 
 class Machine:
     """The machine on which tools are looked for and kernels are compiled: this one.
 
-    hosts/host_machine.py answers all of it for another one: there each question may cost a round
-    trip. Paths are absolute and the machine's own.
+    On another machine each call may cost a round trip. Paths are absolute and the machine's own.
     """
 
     @property
     def architecture(self) -> str:
-        """The processor's, as `uname -m` prints it."""
+        """The architecture of the processor, as `uname -m` prints it: x86_64."""
         return os.uname().machine
 
     def at(self, place: str) -> str:
@@ -91,15 +96,15 @@ class Machine:
         return os.environ.get(name, "")
 
     def places(self) -> list[Path]:
-        """Return where MPI is looked for: the absolute entries of the PATH first.
+        """Return the directories in which MPI is looked for: the absolute entries of the PATH.
 
-        Then, on this machine, where wheels lie beside this Python.
+        On this machine, those of wheels beside this Python follow.
         """
         path = search_path(os.environ.get("PATH")).split(os.pathsep)
         return [*map(Path, path), *beside()]
 
     def cache(self) -> Path:
-        """Return where Paribus keeps on the machine what it can make again."""
+        """Return the directory on the machine for what Paribus can make again."""
         return cache_directory()
 
     def build(
@@ -113,10 +118,10 @@ class Machine:
 
         The commands are run one after another in a new directory that holds `files`. What
         they leave there as MADE becomes `target`. Raises UserError for the first that fails (with
-        its first errors and the path of the whole log), where the cache cannot be written, and
-        where others can change it.
+        its first errors and the path of the whole log), and if the cache cannot be written, or
+        others can change it.
         """
-        # A station runs them: a compiler goes on when only its driver is ended.
+        # A station runs them, and ends all processes: a compiler outlives its driver.
         _refuse_others(target)
         if target.exists():
             _refuse_others(*(target.iterdir() if target.is_dir() else ()))
@@ -136,9 +141,9 @@ class Machine:
                     cwd=str(work),
                 )
                 if done.exit_code or done.timed_out:
-                    said = [one.read_text(errors="replace") for one in (out, err)]
-                    log_of(target).write_text(f"$ {' '.join(argv)}\n{''.join(said)}")
-                    raise not_built(self, target, argv, Captured(done.exit_code, *said))
+                    printed = [one.read_text(errors="replace") for one in (out, err)]
+                    log_of(target).write_text(f"$ {' '.join(argv)}\n{''.join(printed)}")
+                    raise not_built(self, target, argv, Captured(done.exit_code, *printed))
             for made in (draft, *(draft.iterdir() if draft.is_dir() else ())):
                 made.chmod(0o755)
 
@@ -147,7 +152,7 @@ HERE = Machine()
 
 
 def only_here(path: str | Path, machine: Machine) -> str:
-    """Return the fix for a path that another machine lacks and this one has, "" if it has not."""
+    """Return the fix for a path that `machine` lacks, if this machine has it; else ""."""
     if machine is HERE or "/" not in str(path) or not Path(path).exists():
         return ""
     return (
@@ -171,16 +176,16 @@ def not_built(machine: Machine, target: Path, argv: Sequence[str], answer: Captu
 
 
 def first_errors(answer: Captured) -> str:
-    """Return the first lines that say what went wrong, three at most."""
-    said = (answer.stderr or answer.stdout).splitlines()
-    lines = [line.strip() for line in said if re.search(r"\w", line)]  # Open MPI draws rules
+    """Return the first three lines that look like errors, else the first three, with "; "."""
+    printed = (answer.stderr or answer.stdout).splitlines()
+    lines = [line.strip() for line in printed if re.search(r"\w", line)]  # Open MPI draws rules
     errors = [line for line in lines if re.search(r"error|cannot|not found|No such", line)]
-    several = errors or lines or [f"exit code {answer.exit_code}"]
-    return "; ".join([*dict.fromkeys(several)][:3])
+    shown = errors or lines or [f"exit code {answer.exit_code}"]
+    return "; ".join([*dict.fromkeys(shown)][:3])
 
 
 def distrusted(place: str, reason: str) -> UserError:
-    """Return the error for a cache at `place` that others can change: ranks execute what it has."""
+    """Return the error for a cache at `place` that others can change, while ranks execute it."""
     return UserError(
         f"others could change what launches execute: {reason}",
         place=place,

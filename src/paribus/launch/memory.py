@@ -1,8 +1,8 @@
 """Whether what kernels allocate fits in the memory of an arm's nodes, before the first launch.
 
-How much a rank takes only the kernel knows; it is asked, without a launcher, by `--memory`. Arrays
-of GPUs are made to fit: what memory a card has the kernel is asked too, for it sees what a launch
-will see, also of a part of a card (MIG) and of AMD's.
+Only the kernel knows how much a rank needs; it prints that with `--memory`, without a launcher. The
+arrays of kernels for GPUs are made as large as fits: the kernel, called with `cards`, prints the
+memory of each card as a launch will see it, also of a part of a card (MIG) and of AMD's.
 """
 
 from __future__ import annotations
@@ -33,20 +33,19 @@ from paribus.launch.arms import Ready, names_of, program
 from paribus.launch.machine import Machine
 
 SHARE = 0.9
-"""Of a node's memory, the share that ranks may take: as the kernels have it (kernel.cpp)."""
+"""The share of a node's memory that ranks may take, as in the kernels themselves (kernel.cpp)."""
 
 ASK_S = 15.0
-"""Seconds in which a kernel must have said what it needs. It takes some hundredths."""
-
+"""Seconds in which a kernel must have printed what it needs. It takes some hundredths."""
 
 CARDS_S = 60.0
-"""The same of its cards: without persistence the driver starts each anew, in a second or two."""
+"""The same for its cards: without persistence the driver takes a second or two to start each."""
 
 
 def check_memory(study: Study, ready: Ready, nodes: Mapping[int, Facts]) -> None:
     """Raise UserError for the kernels whose ranks need more memory than a node of the arm has.
 
-    `nodes` are the facts of those that answered, by their number in the order of ranks.
+    `nodes` are the facts of the nodes that answered, by their index in the order of ranks.
     """
     problems = []
     for one in study.benchmarks:
@@ -59,7 +58,7 @@ def check_memory(study: Study, ready: Ready, nodes: Mapping[int, Facts]) -> None
 
 
 def _lack(ready: Ready, selection: Selection, nodes: Mapping[int, Facts]) -> str:
-    """Return what does not fit, and where, "" if all does or nothing is known."""
+    """Return a clause on what does not fit, and where; "" if all does or nothing is known."""
     wanted = program(ready.arm, selection, benchmark_of(selection))
     label = selection.label
     argv = (*ready.kernels[label], *wanted.argv, *ready.libraries.get(label, ()))
@@ -77,16 +76,16 @@ def _lack(ready: Ready, selection: Selection, nodes: Mapping[int, Facts]) -> str
 def _rooms(
     arm: Arm, wanted: Program, ranks: int, nodes: Mapping[int, Facts]
 ) -> Iterator[tuple[int, str, float]]:
-    """Yield the ranks that share a memory, where that is, and its bytes, where a node gave them.
+    """Yield for each known memory how many ranks share it, its name, and its bytes.
 
-    A control group may leave a node less than its machine has; pocket hosts and containers that
-    stand for hosts are all on one machine.
+    A node may have two: its machine's, and a control group's. Pocket hosts, and containers that
+    stand for hosts, share that of one machine.
     """
     if arm.hosts:
         numbers = [arm.hosts.names.index(name) for name in names_of(arm, wanted, ranks)]
     else:
-        alone = hosts_for(arm.container, ranks, arm.ranks_per_host) == 1
-        numbers = [0 if alone else rank // arm.ranks_per_host for rank in range(ranks)]
+        one_host = hosts_for(arm.container, ranks, arm.ranks_per_host) == 1
+        numbers = [0 if one_host else rank // arm.ranks_per_host for rank in range(ranks)]
     one_machine = arm.hosts is None or arm.hosts.pocket
     for number, here in Counter(numbers).items():
         facts = nodes.get(number, {})
@@ -101,23 +100,23 @@ def _rooms(
 def _need(
     argv: tuple[str, ...], env: tuple[tuple[str, str], ...], machine: Machine
 ) -> tuple[float, str]:
-    """Return the bytes that each rank of a kernel needs, and what needs them, as it says itself.
+    """Return the bytes that each rank of a kernel needs, and a clause on what needs them.
 
-    0 for one that does not say: it then refuses at its launch what does not fit.
+    0 for a kernel that does not print them: it refuses at its launch what does not fit.
     """
     answer = machine.capture([*argv, "--memory"], env=dict(env), timeout_s=ASK_S)
     try:
-        said = json.loads(answer.stdout)
-        return float(said["bytes"]), str(said["what"])
+        need = json.loads(answer.stdout)
+        return float(need["bytes"]), str(need["what"])
     except (ValueError, TypeError, KeyError):
         return 0.0, ""
 
 
 def fitted(study: Study, ready: Mapping[str, Ready], notify: Callable[[str], None]) -> Study:
-    """Return `study` with the size of the arrays of GPUs that its file does not name.
+    """Return `study` with the sizes of arrays on GPUs that its file leaves open.
 
-    In all arms GPU_ARRAY, or less: the largest power of two of which all arrays together take at
-    most half of the smallest card's memory. A card that does not answer has no part in it.
+    That is GPU_ARRAY in all arms, or the largest power of two with which all arrays together take
+    at most half of the memory of the smallest card that answers.
     """
     benchmarks = tuple(_fitted(one, ready, notify) for one in study.benchmarks)
     return replace(study, benchmarks=benchmarks)
@@ -127,7 +126,7 @@ def _fitted(one: Selection, ready: Mapping[str, Ready], notify: Callable[[str], 
     arrays = benchmark_of(one).arrays
     if not arrays or one.parameters["bytes"] is not None:
         return one
-    cards = {name: _card(its, one) for name, its in ready.items() if one.label in its.kernels}
+    cards = {name: _card(arm, one) for name, arm in ready.items() if one.label in arm.kernels}
     size, known = GPU_ARRAY, {name: memory for name, memory in cards.items() if memory}
     if known:
         least = min(known, key=known.__getitem__)
@@ -153,7 +152,7 @@ def _cards(
     try:
         answer = machine.capture([*argv, "cards"], env=dict(env), timeout_s=CARDS_S)
         return tuple(map(int, json.loads(answer.stdout)))
-    except (MachineError, ValueError, TypeError):  # as of hosts that are asleep for another arm
+    except (MachineError, ValueError, TypeError):  # such as of hosts that are off for another arm
         return ()
 
 

@@ -1,4 +1,4 @@
-"""The stations of arms on other machines: lent by schedulers, pocket hosts, reached by ssh."""
+"""The stations of arms on other machines: nodes of a scheduler, pocket hosts, hosts over ssh."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Others:
-    """What the hosts of a study's arms have in common; see stations.stations.
+    """Makes the stations of all arms with hosts; see stations.stations.
 
-    What is opened ends with `stack`. What arms ask of schedulers is there once this is made.
+    Making this waits until schedulers have given the allocations. What is opened ends with `stack`.
     """
 
     def __init__(
@@ -37,12 +37,11 @@ class Others:
         accepts: Accepts,
     ) -> None:
         self.study, self.stack, self.accepts = study, stack, accepts
-        every = [arm for arm in study.arms if arm.before or arm.after or arm.observe]
-        self._switched = {arm.hosts for arm in every}
+        self._switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
         self._lent = self._allocated(directory, notify)
 
     def station_of(self, arm: Arm, local: LocalStation) -> Station:
-        """Return the station of an arm, entered; `local` is one of this machine, for it alone."""
+        """Return the station of an arm, entered; `local` is a station of this machine, its own."""
         if arm.hosts is None:
             return local
         from paribus.hosts.guests import SwitchedStation
@@ -70,10 +69,10 @@ class Others:
     def _allocated(
         self, directory: Path | None, notify: Callable[[str], None]
     ) -> Allocations | None:
-        """Return what the arms ask schedulers for, which is there then: for equal requests one.
+        """Return the allocations of all arms, granted; arms with equal requests share one.
 
-        Of a study that goes on in `directory` the same nodes are asked for as before, or others,
-        as its plan has it.
+        A study that goes on in `directory` asks for the nodes that it had (plan.same_nodes) or for
+        others (plan.allocations).
         """
         study = self.study
         asked: dict[str, Scheduler] = {}
@@ -100,7 +99,7 @@ class Others:
         return self.stack.enter_context(allocations)
 
     def _reached(self, hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
-        """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
+        """Return how each of `hosts` is reached from here; a pocket cluster is made for that."""
         if hosts.scheduler and self._lent:
             nodes = self._lent.hosts[hosts.scheduler]
             if all(node.shell for node in nodes):
@@ -116,7 +115,7 @@ class Others:
         return self._known(hosts, Path(local.here))
 
     def _hypervisors(self, hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
-        """Return how the hypervisors of `hosts` are reached, which is as these are."""
+        """Return how the hypervisors of `hosts` are reached: with the same ssh settings."""
         if not hosts.hypervisors:
             return ()
         directory = Path(local.here, "h")
@@ -124,9 +123,9 @@ class Others:
         return self._known(replace(hosts, addresses=hosts.hypervisors), directory)
 
     def _known(self, hosts: Hosts, directory: Path) -> tuple[Host, ...]:
-        """Return how `hosts` are reached, whose keys are known by then.
+        """Return how `hosts` are reached over ssh; their keys are in a known_hosts file by then.
 
-        Without a file that the study names they are in one beside it, not in the user's.
+        That is the file that the study names, else STUDY.known_hosts beside it, never the user's.
         """
         from paribus.hosts.ssh import reach
 
@@ -135,9 +134,9 @@ class Others:
 
 
 def switched(station: Station | None) -> SwitchedStation | None:
-    """Return a station with hosts that commands switch, None for any other."""
+    """Return `station` if it has hosts that commands switch, else None."""
     if station is None or isinstance(station, LocalStation):
-        return None  # without the room of hosts
+        return None  # so that the room `hosts` need not be loaded
     from paribus.hosts.guests import SwitchedStation
 
     return station if isinstance(station, SwitchedStation) else None

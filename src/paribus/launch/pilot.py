@@ -1,4 +1,7 @@
-"""A few launches that are not kept: how long a study will take, and how long a launch should."""
+"""A pilot (`paribus run --dry-run`): a few launches that are not stored in the study.
+
+They show how long the study will take, and how many iterations a launch should have.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +28,16 @@ ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What a pilot saw: seconds per launch, and the advice on iterations, by benchmark and arm.
+    """What a pilot saw."""
 
-    `failed` holds what went wrong, by the same keys; then the output of all launches is in `logs`.
-    """
-
-    seconds: Mapping[tuple[str, str], float]
-    advice: Mapping[str, Iterations]
-    failed: Mapping[tuple[str, str], str]
-    logs: Path | None
+    seconds: Mapping[tuple[str, str], float]  # of a launch, by benchmark and arm
+    advice: Mapping[str, Iterations]  # by benchmark
+    failed: Mapping[tuple[str, str], str]  # the first error, by benchmark and arm
+    logs: Path | None  # the output of all launches, if any failed
 
 
 def refusal(plan: Plan) -> str:
-    """Return why no pilot is launched ("" if nothing speaks against it)."""
+    """Return why no pilot can be launched for `plan`, "" if it can."""
     if plan.design.builds:
         return "each block has builds of its own, and a dry run makes none"
     if plan.session or any(arm.before or arm.after for arm in plan.study.arms):
@@ -48,17 +48,14 @@ def refusal(plan: Plan) -> str:
 def pilot(
     plan: Plan, stations: Mapping[str, Station], ready: Mapping[str, Ready], *, anyway: bool = False
 ) -> Pilot:
-    """Return what the first rounds of `plan` show; nothing of them is kept.
-
-    Raises UnequalError as execute does.
-    """
-    # The first blocks of a shuffled start are spread over all of it.
+    """Launch the first rounds of `plan` and return what they show; raises as `execute` does."""
+    # Launches of the first rounds of a shuffled start are spread over all of it.
     first = islice(plan.blocks(), 4 * ROUNDS * len(plan.study.benchmarks))
-    launches = tuple(launch for block in first for launch in block if launch.block < ROUNDS)
+    planned = tuple(launch for block in first for launch in block if launch.block < ROUNDS)
     settings = replace(plan.study.settings, every_s=0.0)
-    short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
+    short = replace(plan, study=replace(plan.study, settings=settings), launches=planned)
     with (
-        # There, because the station removes it also when this process is killed.
+        # There, because the warden of the station removes it even if this process is killed.
         tempfile.TemporaryDirectory(dir=next(iter(stations.values())).here) as folder,
         Store(Path(folder), write=True) as store,
     ):
@@ -68,9 +65,9 @@ def pilot(
     seconds: dict[tuple[str, str], float] = {}
     failed: dict[tuple[str, str], str] = {}
     for key in {(one.launch.benchmark, one.launch.arm) for one in stored}:
-        mine = [one for one in stored if (one.launch.benchmark, one.launch.arm) == key]
-        seconds[key] = sum(one.outcome.wall_s for one in mine) / len(mine)
-        errors = [one.outcome.error for one in mine if _failed(one)]
+        launches = [one for one in stored if (one.launch.benchmark, one.launch.arm) == key]
+        seconds[key] = sum(one.outcome.wall_s for one in launches) / len(launches)
+        errors = [one.outcome.error for one in launches if _failed(one)]
         if errors:
             failed[key] = errors[0]
     advice = {}
@@ -86,14 +83,14 @@ def _failed(one: Stored) -> bool:
 
 
 def _kept(store: Store) -> Path:
-    """Return a new directory, which stays, with the output of the launches."""
+    """Return a new directory, which is not removed, with the output of the launches."""
     place = Path(tempfile.mkdtemp(prefix="paribus-pilot-"))
     shutil.copytree(store.directory / "logs", place, dirs_exist_ok=True)
     return place
 
 
 def durations(plan: Plan, seen: Pilot) -> list[str]:
-    """Return in sentences how long the study will take, at best and at worst."""
+    """Return sentences on how long the study will take, at best and at worst."""
     plan = followed(plan, seen)
     by_arm = {
         selection.label: {
@@ -107,12 +104,15 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
 
 
 def followed(plan: Plan, seen: Pilot) -> Plan:
-    """Return the plan with the design that so long launches lead to."""
+    """Return `plan` with the design that it chooses for launches of this length."""
     return plan.design.after(plan, max(seen.seconds.values(), default=0.0))
 
 
 def _advice(plan: Plan, stored: Sequence[Stored]) -> Iterations | None:
-    """Return the advice for the case of a benchmark that asks for most iterations."""
+    """Return the advice for that case of a benchmark which needs most iterations, None if unknown.
+
+    `stored` are its launches; only those of the reference that counted are used.
+    """
     reference = plan.study.arms[0].name
     mine = [
         one

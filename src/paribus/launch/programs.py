@@ -1,7 +1,7 @@
-"""Other people's programs before they are launched: are they there, and which MPI is theirs?
+"""Whether other people's programs are there before they are launched, and which MPI they need.
 
-A program that is linked with one MPI and started by the launcher of another fails late and says
-nothing of it: every rank takes itself for the only one, or MPI_Init gives up.
+A program that is linked with one MPI and started by the launcher of another fails late, and does
+not say why: every rank takes itself for the only one, or MPI_Init gives up.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from paribus.launch.machine import Machine, first_errors, only_here
 from paribus.launch.toolchain import GPU, find_mpi, mpi_of_library
 
 ASK_S = 60.0
-"""Seconds for a wrapper to say whether it leads to a program: it may start a container."""
+"""Seconds that a wrapper may take to look for a program: it may start a container."""
 
+# A line of ldd: "libmpi.so.40 => /usr/lib/libmpi.so.40 (0x00007f...)"
 _LIBRARY = re.compile(r"^\s*(libmpi\w*\.so\S*) => (/\S+)", re.M)
 
 
@@ -31,10 +32,11 @@ def check_there(
     *,
     switched: bool = False,
 ) -> None:
-    """Raise UserError where a program that a launch starts is not on `machine`, with how to get it.
+    """Raise UserError if `machine` lacks a program, file or module that a launch needs.
 
-    What an image holds cannot be seen from here, nor, until the platform is `switched` to the arm,
-    what its own commands bring about.
+    The error says how to get it; `place` is that of the arm or benchmark in the study file. The
+    contents of an image are not checked, nor, until the platform is `switched` to the arm, paths
+    that the arm's `before` may bring about.
     """
     if arm.container and arm.container.image:
         return
@@ -42,8 +44,8 @@ def check_there(
     fix = f"{path}get it: {benchmark.get}" if benchmark.get else f"{path}install it"
     _check_wrapper(arm, place, machine, switched)
     for name in started(program):
-        there = _where(name, arm, machine) or _unknown(name, arm, switched)
-        if not (there or _behind(name, arm, machine, switched)):
+        found = _where(name, arm, machine) or _unknown(name, arm, switched)
+        if not (found or _behind(name, arm, machine, switched)):
             raise _missing(name, machine, machine.at(place), fix)
     if program.cwd and "{" not in program.cwd and not machine.is_directory(program.cwd):
         fix = 'give directory = "..." that is there, or "{scratch}" for one of each launch\'s own'
@@ -52,21 +54,20 @@ def check_there(
     for name in program.needs:
         found = _where(name, arm, machine) or machine.readable(name)
         if not (found or _unknown(name, arm, switched)):
-            said = "no file that can be read at" if "/" in name else "no program on the PATH called"
+            what = "no file that can be read at" if "/" in name else "no program on the PATH called"
             raise UserError(
-                f"{said} {name}", place=machine.at(place), fix=only_here(name, machine) or fix
+                f"{what} {name}", place=machine.at(place), fix=only_here(name, machine) or fix
             )
-
     if program.modules and not _unknown(program.argv[0], arm, switched):
         argv = [*arm.wrap, program.argv[0]]
         if lacks := missing_modules(argv, program.modules, arm.env, machine):
-            said = f"{program.argv[0]} has no module {' and no module '.join(lacks)}"
+            cause = f"{program.argv[0]} has no module {' and no module '.join(lacks)}"
             fix = f'get {benchmark.get}, and name it: python = "/.../bin/python3"'
-            raise UserError(said, place=machine.at(place), fix=fix)
+            raise UserError(cause, place=machine.at(place), fix=fix)
 
 
 def lacking(program: Program, machine: Machine) -> list[str]:
-    """Return what `machine` lacks for a program of ours, in words; nothing where it has all."""
+    """Return what `machine` lacks for a program of ours: names of programs, compilers, modules."""
     names = [one for one in program.needs if not machine.find_program(one)]
     compilers = machine.executables(place / "mpicxx" for place in machine.places())
     if program.kernel and not compilers:
@@ -86,9 +87,9 @@ def lacking(program: Program, machine: Machine) -> list[str]:
 def missing_modules(
     python: Sequence[str], modules: Sequence[str], env: Mapping[str, str], machine: Machine
 ) -> list[str]:
-    """Return which of `modules` a Python does not find; it is not asked to load them.
+    """Return those of `modules` that a Python does not find, all if it does not answer.
 
-    All, where it does not answer.
+    The modules are not loaded.
     """
     ask = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
     answer = machine.capture([*python, "-c", ask, *modules], env=env, timeout_s=ASK_S)
@@ -98,8 +99,8 @@ def missing_modules(
 def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str, machine: Machine) -> Mpi:
     """Return the MPI of `machine` for an arm: the one it names, or one that fits its programs.
 
-    Without a name that is the usual one (toolchain.find_mpi), or the one that the programs are
-    linked with. Raises UserError where there is none, or where a program is linked with another.
+    If it names none, that is the usual one (toolchain.find_mpi), or the one that the programs are
+    linked with. Raises UserError if there is none, or if a program is linked with another.
     """
     paths = [path for one in programs if one.mpi and (path := _executable(one, arm, machine))]
     if arm.container and arm.container.image:
@@ -128,7 +129,7 @@ def find_mpi_for(arm: Arm, programs: Iterable[Program], place: str, machine: Mac
 
 
 def own_mpis(libraries: Mapping[str, Path], machine: Machine) -> list[Mpi]:
-    """Return the installations that MPI's libraries, by name, lie in, each once."""
+    """Return the MPI installations to which `libraries` (paths by name) belong, each once."""
     found: dict[str, Mpi] = {}
     for path in libraries.values():
         if (mpi := mpi_of_library(path, machine)) is not None:
@@ -147,26 +148,25 @@ def _misfit(paths: Sequence[str], mpi: Mpi, arm: Arm, machine: Machine) -> tuple
             ask, ranks=1, mpi=mpi, placement=Placement(), transport="auto", scratch="ldd"
         )
         libraries = _libraries(asked.argv, asked.env, machine)
-        others = [own for own in own_mpis(libraries, machine) if not _same(own, mpi)]
+        others = [one for one in own_mpis(libraries, machine) if not _same(one, mpi)]
         if not others:
             continue
-        own = others[0]
         linked = ", ".join(
             f"{name} of {file.parent}"
             for name, file in libraries.items()
-            if (lies_in := mpi_of_library(file, machine)) and not _same(lies_in, mpi)
+            if (owner := mpi_of_library(file, machine)) and not _same(owner, mpi)
         )
-        said = (
-            f"{path} is linked with {own} ({linked}), and the arm starts it with {mpi}"
+        cause = (
+            f"{path} is linked with {others[0]} ({linked}), and the arm starts it with {mpi}"
             f" ({mpi.mpirun}): its ranks would not connect"
         )
-        prefix = Path(own.mpirun).parent.parent
-        return said, f'give the arm mpi = "{prefix}", or a program that was built with {mpi}'
+        prefix = Path(others[0].mpirun).parent.parent
+        return cause, f'give the arm mpi = "{prefix}", or a program that was built with {mpi}'
     return None
 
 
 def _same(one: Mpi, other: Mpi) -> bool:
-    """Return whether the launcher of one starts programs of the other.
+    """Return whether the launcher of one MPI starts programs that are linked with the other.
 
     MPICH and Intel MPI share their binary interface and the protocol of their launchers.
     """
@@ -176,13 +176,16 @@ def _same(one: Mpi, other: Mpi) -> bool:
 
 
 def _libraries(argv: Sequence[str], env: Mapping[str, str], machine: Machine) -> dict[str, Path]:
-    """Return MPI's libraries by name as ldd, run by `argv`, says where they are."""
-    said = machine.capture(argv, env=env, timeout_s=30.0)
-    return {name: Path(path) for name, path in _LIBRARY.findall(said.stdout)}
+    """Return the paths of MPI's libraries by name, from the output of ldd, which `argv` runs."""
+    printed = machine.capture(argv, env=env, timeout_s=30.0).stdout
+    return {name: Path(path) for name, path in _LIBRARY.findall(printed)}
 
 
 def _executable(program: Program, arm: Arm, machine: Machine) -> str | None:
-    """Return the path of the program whose libraries count, None for a kernel or a missing one."""
+    """Return the path of the program that calls MPI: behind `sh`, the first that it needs.
+
+    None for a kernel of ours, and for a program that is missing.
+    """
     if program.kernel:
         return None
     behind = program.needs if program.argv[0] in ("sh", "/bin/sh") else ()
@@ -190,12 +193,12 @@ def _executable(program: Program, arm: Arm, machine: Machine) -> str | None:
 
 
 def started(program: Program) -> tuple[str, ...]:
-    """Return the names of the programs that a launch starts."""
+    """Return the names of the programs that a launch starts: its own and that of the server."""
     return (*(() if program.kernel else program.argv[:1]), *program.server[:1])
 
 
 def _unknown(name: str, arm: Arm, switched: bool) -> bool:
-    """Return whether it shows only later if there is such a file."""
+    """Return whether it is unknown yet if `name` is there: a placeholder, or made by `before`."""
     return "{" in name or ("/" in name and bool(arm.before) and not switched)
 
 
@@ -207,21 +210,21 @@ def _check_wrapper(arm: Arm, place: str, machine: Machine, switched: bool) -> No
 
 
 def _missing(name: str, machine: Machine, place: str, fix: str) -> UserError:
-    """Return the error that a program is not there, or there and not executable."""
+    """Return the error for a program that is not there, or is there and not executable."""
     if "/" not in name:
         return UserError(f"no program on the PATH called {name}", place=place, fix=fix)
     if machine.is_directory(name):
         return UserError(f"{name} is a directory, not a program", place=place, fix=fix)
     if machine.readable(name):
-        way = f"`{typed(('chmod', '+x', name))}`, if it is the program"
-        return UserError(f"{name} is not executable", place=place, fix=way)
+        fix = f"`{typed(('chmod', '+x', name))}`, if it is the program"
+        return UserError(f"{name} is not executable", place=place, fix=fix)
     return UserError(f"no executable file {name}", place=place, fix=only_here(name, machine) or fix)
 
 
 def _behind(name: str, arm: Arm, machine: Machine, switched: bool) -> bool:
-    """Return whether the wrapper of an arm leads to a program that the machine does not have.
+    """Return whether a program that the machine lacks is there behind the arm's wrapper.
 
-    Raises UserError, with what the wrapper says, where it leads to none.
+    A wrapper may enter a container. Raises UserError, with what it prints, if it finds none.
     """
     if not arm.wrap or (arm.before and not switched):
         return bool(arm.wrap)
@@ -229,9 +232,9 @@ def _behind(name: str, arm: Arm, machine: Machine, switched: bool) -> bool:
     answer = machine.capture(ask, env=arm.env, timeout_s=ASK_S)
     if answer.exit_code == 0:
         return True
-    said = "" if answer.exit_code == 127 else f" ({first_errors(answer)})"
+    errors = "" if answer.exit_code == 127 else f" ({first_errors(answer)})"
     raise UserError(
-        f"no program {name}, neither here nor behind `{shlex.join(arm.wrap)}`{said}",
+        f"no program {name}, neither here nor behind `{shlex.join(arm.wrap)}`{errors}",
         place=machine.at(f"wrap of {arm.name}"),
         fix="give its path, as it is behind the wrapper, or correct the wrapper",
     )

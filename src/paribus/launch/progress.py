@@ -1,4 +1,4 @@
-"""How far a study has come, and how long it will take: shown before each launch."""
+"""How far a study has come and how long it will take, shown before each launch; a steady clock."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from paribus.plan import Plan
 from paribus.stats.forecast import Standing, forecast
 
 LEAST_S = 1.0
-"""Seconds from which on a difference is a setting: time daemons slew by less, over weeks."""
+"""A step of the clock by so many seconds was a setting: time daemons slew by less."""
 
 
 class Clock:
     """Seconds since the epoch, read once and counted on by a clock that nobody can set.
 
-    That one goes on while the machine is suspended (CLOCK_BOOTTIME).
+    That is CLOCK_BOOTTIME, which goes on while the machine is suspended.
     """
 
     def __init__(self) -> None:
         self._wall, self._boot = time.time(), _boot_s()
-        self._known = 0.0
+        self._ahead = 0.0  # seconds by which the time of day was ahead of `now` at the last step()
 
     def now(self) -> float:
-        """Return the time of day as it would be had nobody set the clock since."""
+        """Return the time of day, as if nobody had set the clock since this was made."""
         return self._wall + _boot_s() - self._boot
 
     def step(self) -> float:
         """Return by how many seconds the time of day was set since the last call, 0 if it was not.
 
-        What time daemons slew meanwhile, far below a second, is no step.
+        Less than LEAST_S, as time daemons slew it, is no step.
         """
         ahead = time.time() - self.now()
-        moved, self._known = ahead - self._known, ahead
-        return moved if abs(moved) >= LEAST_S else 0.0
+        step, self._ahead = ahead - self._ahead, ahead
+        return step if abs(step) >= LEAST_S else 0.0
 
 
 def _boot_s() -> float:
@@ -46,9 +46,9 @@ def _boot_s() -> float:
 
 
 def with_step(outcome: Outcome, before_s: float, meanwhile_s: float) -> Outcome:
-    """Return `outcome`, knowing by how many seconds the clock was set before and meanwhile.
+    """Return `outcome` with the seconds by which the clock was set before and during the launch.
 
-    A program may take its times from that clock: a launch in which it was set is disturbed.
+    A program may take its times from that clock, so a launch during which it was set is disturbed.
     """
     if not before_s and not meanwhile_s:
         return outcome
@@ -78,7 +78,7 @@ def progress(
     arms = [arm.name for arm in plan.study.arms]
     entries = {label: evidence.entries(label) for label in plan.metrics}
     done = sum(map(len, entries.values()))
-    every = [one for several in (evidence.voided, *entries.values()) for one in several]
+    attempts = [*evidence.voided, *(one for several in entries.values() for one in several)]
     blocks = settings.blocks if plan.session else settings.blocks + 1
     most = {label: blocks * _launches_per_block(plan, label) for label in plan.metrics}
     blocks_done = {label: len(evidence.complete(label, arms)) for label in plan.metrics}
@@ -99,19 +99,19 @@ def progress(
         elapsed_s=elapsed_s,
         left_s=left_s,
         headlines=tuple(finding for label in plan.metrics for finding in findings[label]),
-        failures=sum(one.state is not State.OK for one in every),
+        failures=sum(one.state is not State.OK for one in attempts),
         look=look,
         look_s=look_s,
     )
 
 
 def _next_look(plan: Plan, done: Sequence[int]) -> int:
-    """Return after how many blocks a benchmark with `done` of them is judged next, 0 for never."""
+    """Return the block of the next look, `done` being blocks of each benchmark; 0 without one."""
     return next((at for at in plan.looks.at if at > min(done)), 0) if done else 0
 
 
 def _launches_per_block(plan: Plan, label: str) -> int:
-    """Return the launches of a block; those of a study that explains may differ a little."""
+    """Return the launches of block 1; in a study that explains, other blocks differ a little."""
     each = plan.session + 1 if plan.session else 1
     return each * len(plan.design.holds(label, 1))
 
@@ -123,11 +123,12 @@ def _standings(
     entries: Mapping[str, Sequence[Entry]],
     blocks_done: Mapping[str, int],
 ) -> dict[str, Standing]:
-    every = [entry.wall_s for several in entries.values() for entry in several]
+    """Return the state of each benchmark for a forecast: blocks done, needed, and their length."""
+    all_walls = [entry.wall_s for several in entries.values() for entry in several]
     at_once = len(plan.study.arms) if plan.design.at_once else 1
     standings = {}
     for label in plan.metrics:
-        walls = [entry.wall_s for entry in entries[label]] or every
+        walls = [entry.wall_s for entry in entries[label]] or all_walls
         needed = [f.verdict.blocks_needed for f in findings[label] if not f.verdict.final]
         known = [blocks for blocks in needed if blocks is not None]
         standings[label] = Standing(

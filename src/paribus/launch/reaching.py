@@ -1,7 +1,7 @@
-"""After a launch that failed across hosts: whether launches still start on all of them.
+"""Whether launches still start on all hosts, after one on several hosts failed.
 
-A cut link, or a host that hangs, makes launches fail whatever their arm. So the launcher starts
-`true` on the same hosts, without the arm's settings: that needs nothing there but MPI.
+A cut link, or a host that hangs, makes launches fail whatever their arm. To see that, the launcher
+starts `true` on the same hosts, without the arm's settings: it needs nothing there but MPI.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paribus.launch.arms import Ready, compose_ours
 from paribus.launch.station import Station
 
 BACK_S = 20.0
-"""Seconds that hosts which no launch starts on may take to come back."""
+"""Seconds that hosts may take to come back if no launch starts on them."""
 
 TRY_S = 10.0
 """Seconds in which a launch of `true` must have ended; it takes a fraction of one."""
@@ -30,8 +30,8 @@ def checked_hosts(
 ) -> tuple[Outcome, bool]:
     """Return `outcome`, as a fault if it failed because no launch starts on the hosts `names`.
 
-    Also returns whether that is over: waits until launches start there again, up to BACK_S. Raises
-    MachineError for a host that is gone.
+    The second value is whether that fault is over: this waits up to BACK_S until launches start
+    there again. Raises MachineError for a host that is gone.
     """
     names = tuple(dict.fromkeys(names))
     if outcome.state in (State.OK, State.FAULT) or ready.mpi is None or len(names) < 2:
@@ -44,23 +44,24 @@ def checked_hosts(
     while not back and time.monotonic() - begin < BACK_S:
         time.sleep(PAUSE_S)
         back = _starts(ready, station, names)
-    said = (
+    what = (
         f"started there for {time.monotonic() - begin:.0f} s" if back else "starts there any more"
     )
-    error = f"{where}: no launch {said} ({outcome.error})"
+    error = f"{where}: no launch {what} ({outcome.error})"
     return replace(outcome, state=State.FAULT, samples=(), error=error), back
 
 
 def _where(ready: Ready, station: Station, names: Sequence[str]) -> str:
-    """Return between which hosts nothing starts: the first and another, or all of them."""
+    """Return the host to which nothing starts from the first, "node2 (from node1)", or all."""
     for other in names[1:]:
-        # Two are known already: to ask again may be to ask when the link is back.
+        # Of two hosts it is known already; by a second try the link may be back.
         if len(names) == 2 or not _starts(ready, station, (names[0], other)):
             return f"{other} (from {names[0]})"
     return ", ".join(names)
 
 
 def _starts(ready: Ready, station: Station, names: Sequence[str]) -> bool:
+    """Return whether a launch of `true`, one rank on each host, ends with 0 in TRY_S."""
     hosts = ready.arm.hosts
     assert hosts is not None
     known = {one.name: one for one in hosts.addresses}
@@ -74,8 +75,7 @@ def _starts(ready: Ready, station: Station, names: Sequence[str]) -> bool:
         container=None,
     )
     scratch = f"{station.scratch}/true"
-    own = replace(ready, arm=arm)
-    command = compose_ours(own, Program(("true",)), len(names), scratch)
+    command = compose_ours(replace(ready, arm=arm), Program(("true",)), len(names), scratch)
     nowhere = os.devnull
     try:
         done = station.run(

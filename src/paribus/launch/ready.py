@@ -1,4 +1,7 @@
-"""Arms made ready: their MPI found, their kernels compiled, their container engine checked."""
+"""Making arms ready: finding their MPI, compiling kernels, checking programs, cores, containers.
+
+An Arm of a study goes in, a Ready (arms.py) comes out, or a UserError with the fix.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from paribus.hosts.host_machine import HostMachine
 
 VERSION_S = 15.0
-"""Seconds in which a launcher must have said its version."""
+"""Seconds in which a launcher must have printed its version."""
 
 
 def make_ready(
@@ -54,12 +57,12 @@ def make_ready(
     node: Node | None = None,
     build: bool = True,
 ) -> dict[str, Ready]:
-    """Return every arm of `study`, ready; compiles what is not in the cache yet.
+    """Return every arm of `study`, ready, by name; compiles what is not in the cache yet.
 
-    `opened` are the stations of arms, by name, needed of those with hosts; others are made ready on
-    `node`, by default this machine. `notify` hears what takes time. Without `build`, kernels are
-    named and not compiled: enough to show commands. Raises UserError with the fix for whatever is
-    missing.
+    `opened` are the stations of arms with hosts, by name; other arms are made ready on `node`, by
+    default this machine. `notify` gets messages on what takes time. Without `build`, kernels are
+    named and not compiled, which is enough to show commands. Raises UserError, with the fix, for
+    anything that is missing.
     """
     programs = {
         arm.name: {s.label: program(arm, s, benchmark_of(s)) for s in study.benchmarks}
@@ -67,7 +70,7 @@ def make_ready(
     }
     machines = {arm.name: machines_of((opened or {}).get(arm.name)) for arm in study.arms}
     for arm in study.arms:
-        # Commands before the arm may bring it about.
+        # The `before` commands of an arm may bring its network about.
         if arm.hosts and arm.hosts.network and not arm.before:
             from paribus.launch.interfaces import check_network
 
@@ -88,7 +91,7 @@ def make_ready(
         _check_transport(study, bare.arm, programs[arm.name])
         _check_cores(study, bare, programs[arm.name])
         ready[arm.name] = _arm(study, bare, programs[arm.name], machines[arm.name])
-    # Only now: report what an arm lacks before another's programs are compiled for a minute.
+    # Last, so that what an arm lacks is reported before another's programs compile for a minute.
     return {
         name: _compiled(one, programs[name], notify, build, machines[name]) if one.mpi else one
         for name, one in ready.items()
@@ -99,14 +102,13 @@ def make_ready(
 def built(
     study: Study, place: Path | None, notify: Callable[[str], None], *, again: bool
 ) -> Iterator[Study]:
-    """Yield `study` with the programs of each arm built below `place`, ARM by ARM.
+    """Yield `study` with the programs of each arm built in a directory of its name below `place`.
 
-    Where blocks have builds of their own, an arm has a directory of these, numbered as the blocks;
-    its programs are those of the first until `of_block` names others. With `again`, builds that are
-    there stay as they are: those of the study that is continued.
-    Without a `place` they are made in a temporary directory, of each arm one alone, and removed in
-    the end. Raises UserError for a command that fails, for a source that is too large, and for a
-    `place` that is not Paribus' own.
+    If each block has its own build, that directory has numbered ones; the arm's programs are those
+    of the first until `of_block` names others. With `again`, a study is continued, and builds that
+    are there are kept. Without a `place` one build of each arm is made in a temporary directory,
+    and removed at the end. Raises UserError for a command that fails, for a source that is too
+    large, and for a `place` that is not Paribus' own.
     """
     if not any(arm.build for arm in study.arms):
         yield study
@@ -123,7 +125,7 @@ def built(
 
 
 def digests(study: Study) -> dict[str, str]:
-    """Return the hash of each arm's build, by a name for errors."""
+    """Return the hash of each arm's build, by the name that errors use: "the build of a"."""
     return {f"the build of {arm.name}": arm.built.digest for arm in study.arms if arm.built}
 
 
@@ -133,7 +135,7 @@ def make_switched_ready(
     opened: Mapping[str, Station],
     switches: Switching,
 ) -> dict[str, Ready]:
-    """Return every arm, ready, as make_ready does; arms whose hosts are asleep are switched to."""
+    """Return every arm, ready, as make_ready does; first switch to arms whose hosts are off."""
     asleep = [arm for arm in study.arms if opened[arm.name].asleep]
     awake = tuple(arm for arm in study.arms if arm not in asleep)
     ready = make_ready(replace(study, arms=awake), notify, opened)
@@ -145,7 +147,7 @@ def make_switched_ready(
 
 
 def machines_of(station: Station | None) -> tuple[HostMachine, ...]:
-    """Return the hosts of a station as machines that answer; none of this machine's."""
+    """Return the hosts of a station as Machines; none for the station of this machine."""
     if station is None or isinstance(station, LocalStation):
         return ()
     from paribus.hosts.host_machine import HostMachine
@@ -165,15 +167,15 @@ def _nodes(machines: Sequence[HostMachine]) -> tuple[Node, ...]:
 
 
 def _here(study: Study, arm: Arm, cores: Sequence[tuple[int, ...]]) -> Ready:
-    """Return an arm on this machine with its cores; arms that are launched at once share them."""
-    parts = len(study.arms) if design_of(study).at_once else 1
-    mine = shares(cores, parts)
-    own = mine[0] if _bound(study) else ()
-    return Ready(arm, None, own, share=len(cores) // parts, parts=mine)
+    """Return an arm on this machine with its cores; the arms of a duet share them."""
+    number = len(study.arms) if design_of(study).at_once else 1
+    parts = shares(cores, number)
+    bound = parts[0] if _bound(study) else ()
+    return Ready(arm, None, bound, share=len(cores) // number, parts=parts)
 
 
 def _with_nodes(arm: Arm, nodes: Sequence[Node]) -> Arm:
-    """Return an arm with the nodes that its scheduler has lent, where it has one."""
+    """Return an arm with the nodes of its allocation in place of n1, n2, ..., if it has one."""
     if arm.hosts is None or arm.hosts.scheduler is None:
         return arm
     addresses = tuple(Address(node.name, node.name) for node in nodes)
@@ -185,11 +187,11 @@ def _there(study: Study, arm: Arm, nodes: Sequence[Node], machine: Machine) -> R
     cores = {node.name: shares(node.cores, 1)[0] for node in nodes}
     smallest = min(cores.values(), key=len)
     share = min(len(node.cores) for node in nodes)
-    own = cores if _bound(study) else {}
-    taken = [core for node in nodes for core in node.cores]
-    shared = bool(arm.hosts and arm.hosts.pocket) and len(set(taken)) < len(taken)
+    bound = cores if _bound(study) else {}
+    every = [core for node in nodes for core in node.cores]
+    shared = bool(arm.hosts and arm.hosts.pocket) and len(set(every)) < len(every)
     return Ready(
-        arm, None, (), share=share, parts=(smallest,), shared=shared, nodes=own, machine=machine
+        arm, None, (), share=share, parts=(smallest,), shared=shared, nodes=bound, machine=machine
     )
 
 
@@ -272,7 +274,7 @@ def _pmi(arm: Arm, mpi: Mpi, place: str, machine: Machine) -> str:
             place=machine.at(f"{place}.launcher"),
             fix="remove `launcher`: then the MPI's own starts the ranks",
         )
-    # Older ones print the list on stderr.
+    # Older versions of srun print the list on stderr.
     offered = srun.read_plugins(answer.stdout + answer.stderr)
     if mpi.family == "intelmpi" and srun.INTEL not in arm.env:
         raise UserError(
@@ -286,7 +288,7 @@ def _pmi(arm: Arm, mpi: Mpi, place: str, machine: Machine) -> str:
 def _container_there(
     container: Container, place: str, machine: Machine, *, on_hosts: bool
 ) -> dict[str, str]:
-    """Return facts of the engine on `machine`; raises UserError where it makes no containers."""
+    """Return facts of the engine on `machine`; raises UserError if it cannot make containers."""
     from paribus import containers
     from paribus.containers.images import described
 
@@ -302,7 +304,10 @@ def _container_there(
 def check_same_image(
     found: Sequence[Mapping[str, str]], machines: Sequence[HostMachine], place: str
 ) -> None:
-    """Raise UserError for a host whose image, or engine, is another than the first host's."""
+    """Raise UserError for a host whose image, or engine, is another than the first host's.
+
+    `found` are the facts of the engine on each of `machines`.
+    """
     for machine, facts in zip(machines[1:], found[1:], strict=True):
         for key in found[0]:
             if facts.get(key) != found[0][key]:
@@ -315,7 +320,7 @@ def check_same_image(
 
 
 def _send(made: Path, machines: Sequence[HostMachine]) -> None:
-    """Give all machines of an arm what the first has compiled."""
+    """Copy what the first machine of an arm has compiled to its others."""
     if len(machines) > 1:
         from paribus.hosts.host_machine import send
 
@@ -328,18 +333,18 @@ def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:
     A launcher starts its daemons, and the ranks load their library, from that path on every host.
     """
 
-    def asked(machine: HostMachine) -> str:
-        """Return what another host has there, "" for the same MPI."""
+    def other_mpi(machine: HostMachine) -> str:
+        """Return the name of another MPI that a host has there, "" for the same."""
         answer = machine.capture([mpi.mpirun, "--version"], env=mpi.env, timeout_s=VERSION_S)
-        said = read_version(answer.stdout + answer.stderr)
-        if said is None:
+        version = read_version(answer.stdout + answer.stderr)
+        if version is None:
             return f"no MPI that answers ({first_errors(answer)})"
-        return "" if said == (mpi.family, mpi.version) else str(Mpi(*said, "", ""))
+        return "" if version == (mpi.family, mpi.version) else str(Mpi(*version, "", ""))
 
     if len(machines) < 2:
         return
     first, *others = machines
-    for machine, found in zip(others, of_each(others, asked), strict=True):
+    for machine, found in zip(others, of_each(others, other_mpi), strict=True):
         if found:
             raise UserError(
                 f"{first.host.name} has {mpi} there, but this host has {found}",
@@ -357,7 +362,7 @@ def _check_programs(
 ) -> None:
     """Raise UserError for all programs that are missing, each named once.
 
-    `notify` hears of those that the `before` commands of their arm must still bring about.
+    `notify` gets those that the `before` commands of their arm must still bring about.
     """
     missing: dict[str, UserError] = {}
     for arm in study.arms:
@@ -381,7 +386,7 @@ def _check_programs(
 
 
 def _check_transport(study: Study, arm: Arm, programs: Mapping[str, Program]) -> None:
-    """Refuse shared memory alone for ranks on several hosts, which have none in common."""
+    """Refuse transport = "shm" for ranks on several hosts, which have no memory in common."""
     for one in study.benchmarks if arm.hosts and arm.transport == "shm" else ():
         wanted = programs[one.label]
         hosts = dict.fromkeys(names_of(arm_at(arm, one), wanted, one.ranks)) if wanted.mpi else ()
@@ -395,7 +400,7 @@ def _check_transport(study: Study, arm: Arm, programs: Mapping[str, Program]) ->
 
 
 def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:
-    """Refuse more ranks, times threads, than there are cores for."""
+    """Refuse a benchmark whose ranks, times threads, are more than the cores they are bound to."""
     if not _bound(study):
         return
     for selection in study.benchmarks:

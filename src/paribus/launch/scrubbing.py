@@ -1,7 +1,8 @@
-"""A copy of a study without what shows whose it is, with the same verdicts.
+"""A copy of a study without names that show whose it is, with the same verdicts.
 
-Each name, address and user is replaced by one of its own, the same everywhere: what differed
-differs still, so that the audit finds what it found.
+Each name of a host or user, and each address, is replaced by another, the same everywhere: "gpu-7"
+becomes "node1" in facts, logs and plan. Values that differed still differ, so the audit finds the
+same differences.
 """
 
 from __future__ import annotations
@@ -25,18 +26,21 @@ from paribus.store import Store
 from paribus.store.damage import unreadable
 
 MOST_LOG = 4 * KEPT_BYTES
-"""Bytes of a log: what is kept of an output has half of them."""
+"""The most bytes of a log: a shortened output has half of them."""
 
 _KEPT = {"127.0.0.1", "0.0.0.0", "255.255.255.255"}
 _VERSION = re.compile(r"version|release|firmware|fw_ver", re.IGNORECASE)
-"""Facts in which four numbers with dots are no address."""
+"""Keys of facts in which four numbers with dots are no address."""
 
 
 class Names:
-    """Replaces what is private in texts; equal texts become equal, different ones different."""
+    """Replaces what is private in texts: `names`, and what looks like an address or an id.
+
+    Equal texts are replaced by equal ones, different texts by different ones.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._given: dict[str, str] = {}
+        self._replacements: dict[str, str] = {}
         self._numbers = count(1)
         words = sorted({one for one in names if len(one) > 1}, key=len, reverse=True)
         inside = "|".join(map(re.escape, words))
@@ -44,25 +48,25 @@ class Names:
 
     def text(self, text: str, key: str = "") -> str:
         """Return `text`, the value of the fact `key`, without what is private."""
-        given = self._given_for
+        by = self._replacer
         if self._words is not None:
-            text = self._words.sub(given("node{}"), text)
-        text = UUID.sub(given("00000000-0000-0000-0000-{:012d}"), text)
-        text = URL.sub(given("url{}"), text)
-        text = HOME.sub(lambda found: found[1] + given("user{}")(found), text)
-        text = MAC.sub(given("02:00:00:00:00:{:02x}"), text)
+            text = self._words.sub(by("node{}"), text)
+        text = UUID.sub(by("00000000-0000-0000-0000-{:012d}"), text)
+        text = URL.sub(by("url{}"), text)
+        text = HOME.sub(lambda found: found[1] + by("user{}")(found), text)
+        text = MAC.sub(by("02:00:00:00:00:{:02x}"), text)
         if key.endswith(("id", "sha256", "digest")) or _VERSION.search(key):
             return text
-        text = LONG_HEX.sub(given("{:032x}"), text)
-        return IPV4.sub(given("192.0.2.{}"), text)
+        text = LONG_HEX.sub(by("{:032x}"), text)
+        return IPV4.sub(by("192.0.2.{}"), text)
 
     def value(self, value: Any, key: str = "") -> Any:
         """Return a value, or a dataclass of values, with all texts replaced; keys stay."""
         if isinstance(value, str):
             return self.text(value, key)
         if is_dataclass(value) and not isinstance(value, type):
-            own = {f.name: getattr(value, f.name) for f in fields(value)}
-            return replace(value, **{k: self.value(v, k) for k, v in own.items()})
+            values = {f.name: getattr(value, f.name) for f in fields(value)}
+            return replace(value, **{k: self.value(v, k) for k, v in values.items()})
         if isinstance(value, list | tuple):
             made = (self.value(one, key) for one in value)
             return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
@@ -70,14 +74,16 @@ class Names:
             return {name: self.value(one, f"{key}.{name}") for name, one in value.items()}
         return value
 
-    def _given_for(self, form: str) -> Callable[[re.Match[str]], str]:
+    def _replacer(self, form: str) -> Callable[[re.Match[str]], str]:
+        """Return a function for re.sub: `form` with a number, the same for equal texts."""
+
         def replaced(found: re.Match[str]) -> str:
             old = found[0]
             if old in _KEPT:
                 return old
-            if old not in self._given:
-                self._given[old] = form.format(next(self._numbers))
-            return self._given[old]
+            if old not in self._replacements:
+                self._replacements[old] = form.format(next(self._numbers))
+            return self._replacements[old]
 
         return replaced
 
@@ -117,9 +123,9 @@ def scrub(directory: Path, target: Path) -> Plan:
 
 
 def unnamed(facts: Facts) -> Facts:
-    """Return facts with hashes of names that are no settings: variables, the control group, init.
+    """Return facts with hashes in place of names of variables, of the control group, and of init.
 
-    What the kernel hands on to init, behind `--`, is left out: it is no parameter of the kernel.
+    What the kernel hands on to init, after `--`, is left out: it is no parameter of the kernel.
     """
     found = dict(facts)
     if isinstance(names := found.get(UNLISTED), list):
@@ -127,18 +133,19 @@ def unnamed(facts: Facts) -> Facts:
     if isinstance(path := found.get("cgroup.path"), str) and path != "/":
         found["cgroup.path"] = f"/{hashed(path)}"
     if isinstance(line := found.get("os.cmdline"), list):
-        own = line[: line.index("--")] if "--" in line else line
-        found["os.cmdline"] = [_init(str(one)) for one in own]
+        of_kernel = line[: line.index("--")] if "--" in line else line
+        found["os.cmdline"] = [_init(str(one)) for one in of_kernel]
     return found
 
 
 def _init(parameter: str) -> str:
+    """Return a parameter of the kernel; the path of init is hashed."""
     name, _, value = parameter.partition("=")
     return f"{name}={hashed(value)}" if name in ("init", "rdinit") else parameter
 
 
 def _private(frozen: Plan, store: Store) -> set[str]:
-    """Return the names of hosts and users that a study knows, long and short."""
+    """Return the names of hosts and users in a study; of a name with dots also its first part."""
     found: set[str] = set()
     for one in store.gathered():
         found |= {one.node, *_texts(one.facts.get("rank.hosts"))}
@@ -159,7 +166,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _plan(frozen: Plan, names: Names) -> Plan:
-    """Return the plan of the copy: names of arms and benchmarks stay, launches carry them."""
+    """Return the plan of the copy; names of arms and benchmarks stay, as launches have them."""
     study = frozen.study
     return plans.sealed(
         replace(
@@ -200,6 +207,6 @@ def _logs(source: Path, target: Path, names: Names) -> None:
 
 
 def same_verdicts(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether two judgements as JSON say the same of every headline and case."""
+    """Return whether two verdict.json have the same headlines, cases, layers, endpoints, pairs."""
     kept = ("headlines", "cases", "layers", "endpoints", "pairs")
     return json.dumps([before[k] for k in kept]) == json.dumps([after[k] for k in kept])

@@ -1,6 +1,6 @@
-"""What nodes must find at its path, and where it lies on a disk that this machine alone may have.
+"""Files that the nodes of a scheduler need, and whether only this machine may have them.
 
-Only a node can show that it lacks something. What shows here is reported before a submission.
+Only a node can show that it lacks a file; what can be seen here is reported before a submission.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ INSTALLED = tuple(map(Path, ("/usr", "/opt", "/bin", "/sbin", "/lib", "/lib64", 
 def needed(study: Study, directory: Path) -> list[Path]:
     """Return the files and directories here that nodes of a scheduler need at the same path.
 
-    Programs that are built for a study lie beside its `directory`. What this machine lacks is left
-    out: the nodes may have it. Within a job, and in containers, the node itself is asked.
+    Programs that are built for a study are beside its `directory`. What this machine lacks is left
+    out: the nodes may have it. So are arms whose nodes can be asked: in a job, in containers.
     """
     found = []
     for arm in study.arms:
@@ -46,7 +46,7 @@ def needed(study: Study, directory: Path) -> list[Path]:
 
 
 def shown(study: Study) -> list[str]:
-    """Return the paths here that pocket hosts need, as they are parts of this machine."""
+    """Return the paths of this machine that pocket hosts must see."""
     found = [str(Path(study.path).absolute().parent)]
     for arm in study.arms:
         found += _named(study, arm)
@@ -58,7 +58,7 @@ def shown(study: Study) -> list[str]:
 
 
 def _named(study: Study, arm: Arm) -> Iterator[str]:
-    """Return what `arm` names: programs and paths of programs, files, directories."""
+    """Yield what the launches of `arm` need: names and paths of programs, files, directories."""
     if arm.mpi and "/" in arm.mpi:
         yield str(HERE.absolute(arm.mpi))
     yield from arm.wrap[:1]
@@ -68,8 +68,8 @@ def _named(study: Study, arm: Arm) -> Iterator[str]:
 
 
 def unshared(paths: Iterable[Path]) -> dict[Path, str]:
-    """Return those of `paths` that are on no network file system, with the kind of theirs."""
-    real = {path: path.resolve() for path in paths}  # before mounts are read: automounters mount it
+    """Return those of `paths` that are on no network file system, with the type of theirs."""
+    real = {path: path.resolve() for path in paths}  # first, as this lets automounters mount
     mounts = read_file(Path("/proc/self/mountinfo"))
     found = {}
     for path, at in real.items():

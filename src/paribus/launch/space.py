@@ -1,6 +1,6 @@
-"""What a launch needs of the machine that measures: space, inodes, descriptors, sizes of files.
+"""What a launch needs of the measuring machine: disk space, inodes, file descriptors, file sizes.
 
-Where it lacks them, launches fail whatever their arm: such a failure says nothing about a platform.
+If it lacks them, launches fail whatever their arm: such a failure says nothing about a platform.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FAULTS = frozenset(
         *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
     }
 )
-"""Numbers of errors that come of the machine, not of the program that meets them."""
+"""The errno values that are the machine's fault, not that of the program that meets them."""
 
 LEAST_BYTES = 512 * 1024
 """Bytes that must be free before a launch: several times what a kernel prints."""
@@ -29,7 +29,7 @@ LEAST_INODES = 32
 """Inodes that must be free before a launch: more than its files, scripts and directories."""
 
 SHORT_SHARED_MEMORY = 64 << 20
-"""Bytes of shared memory that MPI libraries may ask for at once: below, a crash may come of it."""
+"""Bytes of shared memory that MPI libraries may ask for: with less, they may crash."""
 
 LEAST_DESCRIPTORS = 256
 """The limit of open files that a launch needs: Open MPI's launcher asks for pipes and sockets."""
@@ -54,7 +54,7 @@ _BUS = re.compile(r"\b[Bb]us error\b|\bSIGBUS\b")
 
 
 def said_of(number: int, text: str) -> str:
-    """Return what an error number of the system means for a user; `text` says where."""
+    """Return `text`, the message of a system error, after what its errno `number` means."""
     meanings = {
         errno.EMFILE: "the limit of open files is reached (`ulimit -n`)",
         errno.ENFILE: "the system's table of open files is full (fs.file-max)",
@@ -67,7 +67,7 @@ def said_of(number: int, text: str) -> str:
 
 
 def room_at(path: str | os.PathLike[str]) -> Room:
-    """Return what is free where `path` lies; raises MachineError where that cannot be asked."""
+    """Return what is free on the file system of `path`; raises MachineError if that is unknown."""
     try:
         of = os.statvfs(path)
     except OSError as error:
@@ -115,9 +115,9 @@ def check_limits() -> None:
 
 
 def check_own(*, computes: bool) -> None:
-    """Raise MachineError where a limit leaves too little CPU time for Paribus itself.
+    """Raise MachineError if a limit leaves too little CPU time for Paribus itself.
 
-    So does too little memory for one that `computes`, with libraries.
+    For a verb that `computes` with large libraries, also if one leaves too little memory.
     """
     seconds = resource.getrlimit(resource.RLIMIT_CPU)[0]
     if seconds != resource.RLIM_INFINITY and seconds < LEAST_CPU_S:
@@ -136,13 +136,14 @@ def check_own(*, computes: bool) -> None:
 
 
 def memory_limits() -> str:
-    """Return the limits of memory of this process, as a shell names them; "" where none is."""
+    """Return the limits of memory of this process as "ulimit -v 1000000" (KiB), "" without any."""
     return ", ".join(
         f"ulimit {limit} {most >> 10}" for limit, (_, most) in _memory_limits().items()
     )
 
 
 def _memory_limits() -> dict[str, tuple[str, int]]:
+    """Return name and bytes of the limits of memory that are set, by option of ulimit."""
     kinds = {
         "-v": ("address space", resource.RLIMIT_AS),
         "-d": ("data", resource.RLIMIT_DATA),
@@ -152,7 +153,7 @@ def _memory_limits() -> dict[str, tuple[str, int]]:
 
 
 def lacking(room: Room) -> str:
-    """Return what `room` lacks for a launch, "" if nothing."""
+    """Return a sentence on what `room` lacks for a launch, "" if nothing."""
     if room.bytes < LEAST_BYTES:
         return f"no space is left for the launches ({room.bytes // 1024} KiB are free)"
     if room.inodes is not None and room.inodes < LEAST_INODES:
@@ -160,10 +161,10 @@ def lacking(room: Room) -> str:
     return ""
 
 
-def fault_of(rooms: Iterable[Room], exit_code: int | None, said: str) -> str:
+def fault_of(rooms: Iterable[Room], exit_code: int | None, printed: str) -> str:
     """Return what the machine lacked when a launch failed, "" if nothing shows that it did.
 
-    `rooms` are those at its end, `said` what it printed.
+    `rooms` are those at its end, `printed` the end of its output.
     """
     several = list(rooms)
     for room in several:
@@ -171,16 +172,16 @@ def fault_of(rooms: Iterable[Room], exit_code: int | None, said: str) -> str:
             return f"{room.place}: {lack}"
     shared = [room for room in several if _SHARED.search(room.place)]
     short = any(room.bytes < SHORT_SHARED_MEMORY for room in shared)
-    if short and (exit_code in _codes(signal.SIGBUS) or _BUS.search(said)):
+    if short and (exit_code in _codes(signal.SIGBUS) or _BUS.search(printed)):
         place = shared[0].place.partition("/")[0] + "/dev/shm"
         free = shared[0].bytes >> 20
         return f"{place}: {free} MiB are free, and the launch ended with a bus error"
-    if found := _SPACE.search(said) or _FILES.search(said) or _FORK.search(said):
+    if found := _SPACE.search(printed) or _FILES.search(printed) or _FORK.search(printed):
         return f"the launch printed {found[0]!r}"
-    return _limit_reached(exit_code, said)
+    return _limit_reached(exit_code, printed)
 
 
-def _limit_reached(exit_code: int | None, said: str) -> str:
+def _limit_reached(exit_code: int | None, printed: str) -> str:
     """Return which limit of this shell ended a launch, "" if nothing shows that one did."""
     for kind, number, text, meaning in (
         (resource.RLIMIT_FSIZE, signal.SIGXFSZ, _TOO_LONG, "on file size was reached (`ulimit -f`"),
@@ -188,12 +189,12 @@ def _limit_reached(exit_code: int | None, said: str) -> str:
         (resource.RLIMIT_AS, None, _MEMORY, "of address space was reached (`ulimit -v`"),
     ):
         if resource.getrlimit(kind)[0] != resource.RLIM_INFINITY and (
-            (number and exit_code in _codes(number)) or (text and text.search(said))
+            (number and exit_code in _codes(number)) or (text and text.search(printed))
         ):
             return f"the limit {meaning})"
     return ""
 
 
 def _codes(number: signal.Signals) -> tuple[int, int]:
-    """Return the exit codes that mean death by a signal: as waited for, and as a shell says it."""
+    """Return the exit codes that mean death by a signal: that of subprocess, that of a shell."""
     return -number, 128 + number

@@ -1,7 +1,7 @@
-"""Where launches happen: a station of one or more nodes, and what it can be asked.
+"""The interface of a station: one or more nodes on which launches are run.
 
-The local machine is one (local.py). Whoever runs a study gets a station as an argument, so
-that one which hangs, dies, lies or is slow can take its place in a test.
+This machine is one (local.py); hosts over ssh are another (hosts/remote.py). The code that runs a
+study gets stations as arguments, so that a test can give it one that hangs, dies or is slow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 from paribus.core import Command, Completed, MachineError, Scheduler
 
 DETACHED = "PARIBUS_DETACHED"
-"""The variable of a `paribus run` that is a job of its own."""
+"""The environment variable of a `paribus run` that is itself a job of a scheduler."""
 
 ANSWER_S = 120.0
 """Seconds that a busy scheduler may take to answer."""
@@ -21,21 +21,21 @@ ANSWER_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One machine: its name ("" for this one) and the hardware threads of each core to be used."""
+    """One machine: its name ("": this one), and for each core to be used its hardware threads."""
 
     name: str
     cores: tuple[tuple[int, ...], ...]
 
 
 class Lease(Protocol):
-    """What lends hosts for a time."""
+    """The allocations from which a station has its hosts, for a limited time."""
 
     @property
     def ends_at(self) -> float:
         """When it ends, in seconds since the epoch."""
 
     def prolonged_s(self) -> float:
-        """Return by how much later than before it ends, in seconds: as after a suspension."""
+        """Return by how many seconds its end moved since the last call: a suspension delays it."""
 
     def job(self, asked: Scheduler) -> str:
         """Return the number of the allocation that `asked` became."""
@@ -44,29 +44,27 @@ class Lease(Protocol):
         """Return the nodes of that allocation, by the names that their scheduler gives them."""
 
     def counters(self) -> Mapping[str, Mapping[str, int]]:
-        """Return the joules of each node so far, by what counted them, {} if not known."""
+        """Return the joules of each node so far, by node and source, {} if not known."""
 
     def ended(self) -> MachineError | None:
         """Return why the hosts cannot be used any more, None if they can."""
 
 
 class Station(Protocol):
-    """Runs one launch at a time. Used as a context manager.
-
-    `scratch` is its own directory, where launches are run; that of a launch lies directly
-    below it. `here` is its own directory on this machine, which is the same where that is one.
-    """
+    """Runs one launch at a time. Used as a context manager."""
 
     scratch: str
+    """Its own directory on its nodes; the scratch directories of launches lie directly below it."""
+
     lease: Lease | None
-    """What lends its hosts for a time, if they are lent."""
+    """The allocations of its hosts, if a scheduler lends them."""
 
     asleep: MachineError | None
     """Why its hosts do not answer yet, None where they do."""
 
     @property
     def here(self) -> str:
-        """Its own directory on this machine."""
+        """Its own directory on this machine: `scratch`, if this machine is one of its nodes."""
 
     def run(
         self,
@@ -79,12 +77,12 @@ class Station(Protocol):
         cwd: str = "",
         stay: bool = False,
     ) -> Completed:
-        """Return how `command` ended, its output in the files `stdout` and `stderr`.
+        """Run `command`, its output in files of this machine, and return how it ended.
 
-        The files are of this machine. On time-out, and when the caller dies, everything that the
-        command started is ended.
-        `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is run
-        there, with the user's TMPDIR; with `stay`, what it leaves running stays.
+        At its end, on time-out, and when the caller dies, everything that it started is ended;
+        with `stay`, what it leaves running at its end stays. `scratch` is made before, as working
+        directory and TMPDIR, and removed after. With `cwd` the command is run there, with the
+        user's TMPDIR.
         """
 
     def cancel(self) -> None:

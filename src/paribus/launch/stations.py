@@ -1,4 +1,4 @@
-"""The stations of a study: which of its arms are run where."""
+"""Opening the stations of a study: where the launches of each arm are run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def stations(
 ) -> Iterator[Mapping[str, Station]]:
     """Open the station of each arm of `study`, by the arm's name, and close all at the end.
 
-    Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
-    launch at the same time. What arms ask a scheduler for is submitted and awaited, for the study
-    that is in `directory` if it is in one; `notify` hears of it. `accepts` decides on unknown host
-    keys, while allocations are held. Raises UserError or MachineError for a host that
-    cannot be used; that of an arm with `before` may be asleep.
+    Arms on the same hosts, or all on this machine, share a station, except those of a duet, which
+    launch at the same time. Allocations that arms ask for are submitted and awaited, with messages
+    to `notify`; `directory` is that of the study, if it has one. `accepts` decides on unknown host
+    keys. Raises UserError or MachineError for a host that cannot be used; hosts of an arm with
+    `before` may be off.
     """
     at_once = design_of(study).at_once
     with ExitStack() as stack:
@@ -46,6 +46,6 @@ def stations(
                 local = stack.enter_context(LocalStation())
                 opened[arm.hosts] = others.station_of(arm, local) if others else local
             found[arm.name] = opened[arm.hosts]
-            if not arm.before and (why := found[arm.name].asleep):
-                raise why
+            if not arm.before and (error := found[arm.name].asleep):
+                raise error
         yield found

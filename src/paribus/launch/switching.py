@@ -1,9 +1,9 @@
 """Switching the platform to an arm and back: its `before`, `observe` and `after` commands.
 
-They go through a host of their own, which ends them and all that they started when Paribus is
-interrupted or killed, and leaves alone what a finished command keeps running in the background. A
-journal remembers every switch, so that the next sitting switches back what a killed one did not.
-That a command succeeds proves no switch: what `observe` prints is the level.
+They are run through a station of their own, which ends them and all that they started when Paribus
+is interrupted or killed, but leaves alone what a finished command keeps running in the background.
+A journal remembers every switch, so that the next sitting switches back what a killed one did not.
+The exit code of a command proves no switch: what `observe` prints is the level.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIMIT_S = 600.0
 """Seconds that a command which switches the platform may take."""
 
 OUTPUT_BYTES = 1 << 20
-"""Bytes that are read of what such a command printed: all of it is in the logs."""
+"""Bytes that are read of the output of such a command; the logs have all of it."""
 
 _FIX = (
     "continue with --resume when the command works; if the study file must change, run the study"
@@ -49,15 +49,14 @@ _FIX = (
 CONFUSED = "two arms had the same level"
 
 LONGEST = 1000
-"""Characters that the name of a level may have."""
+"""The most characters of a level."""
 
 
 class Switches(Switching):
     """Switches between the arms of a study by their commands. Use as a context manager.
 
-    With a `journal` the next sitting knows of every switch; with `logs` the output of the commands
-    is kept there, one file for each arm. `levels` are those that were observed, by arm; `confused`
-    are arms that were found at one level. `stations` are those of the arms, by name: the hosts of
+    With a `journal` the next sitting knows of every switch; with `logs`, a directory, the output of
+    the commands is kept there, in one file for each arm. `stations` are by name of an arm: hosts of
     an arm with `before` are waited for, and its commands may be run on them.
     """
 
@@ -73,9 +72,9 @@ class Switches(Switching):
         self.logs = logs
         self.stations = stations or {}
         self.host = LocalStation()
-        self._at: list[Arm] = []
-        self.levels: dict[str, str] = {}
-        self.confused: tuple[str, ...] = ()
+        self._at: list[Arm] = []  # the arms that were switched to, and not back from
+        self.levels: dict[str, str] = {}  # as observed, by arm
+        self.confused: tuple[str, ...] = ()  # two arms that were found at the same level
 
     def __enter__(self) -> Switches:
         self.host.__enter__()
@@ -83,7 +82,7 @@ class Switches(Switching):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            # An interruption may come at any place, also while `after` is run.
+            # Needed, as an interruption may come at any place, also while `after` is run.
             self._revert_after(self._at[:], error)
         finally:
             self.host.__exit__(kind, error, trace)
@@ -123,7 +122,7 @@ class Switches(Switching):
         return None
 
     def _observe(self, arm: Arm) -> None:
-        """Observe the level of `arm`; raises ParibusError for one that it must not have."""
+        """Read the level of `arm` by its commands; raises ParibusError if it is a wrong one."""
         if not arm.observe:
             return
         seen = self._execute(arm, "observe", arm.observe).strip()
@@ -137,7 +136,7 @@ class Switches(Switching):
         self.levels[arm.name] = seen
 
     def _wrong(self, arm: Arm, seen: str) -> str:
-        """Return what is wrong with the level `seen` of `arm`, "" for nothing."""
+        """Return a sentence on what is wrong with the level `seen` of `arm`, "" if nothing is."""
         if not 0 < len(seen) <= LONGEST:
             return f"printed {len(seen):,} characters; a level has 1 to {LONGEST:,}"
         if arm.level not in ("", seen):
@@ -145,36 +144,27 @@ class Switches(Switching):
         if (before := self.levels.get(arm.name, seen)) != seen:
             return f"the level is {seen!r}; it was {before!r}"
         for other in self.study.arms:
-            same = other.name != arm.name and self.levels.get(other.name) == seen
+            if other.name == arm.name or self.levels.get(other.name) != seen:
+                continue
             alike = (arm.before, arm.observe) == (other.before, other.observe)  # as stages are
-            if (
-                same
-                and not alike
-                and (arm.before or other.before)
-                and not arm.level == other.level == seen
-            ):
+            given = arm.level == other.level == seen
+            if not alike and not given and (arm.before or other.before):
                 self.confused = arm.name, other.name
                 return f"the level is {seen!r}, as in {other.name}: nothing was switched"
         return ""
 
     def revert(self, arm: Arm) -> None:
-        # Of launches, each would take a login more to come back.
+        # The hosts are left only between sessions: between launches that would cost a login each.
         ends = arm.after or any(step.limit_s for step in arm.before)
-        there = switched(self.stations.get(arm.name))
-        if design_of(self.study).session and ends and there:
-            there.leave()
+        station = switched(self.stations.get(arm.name))
+        if design_of(self.study).session and ends and station:
+            station.leave()
         try:
             self._execute(arm, "after", arm.after)
-        except ParibusError:
-            self._left(arm)
-            raise
-        if self.journal and arm.after:
-            self.journal.revert(arm.name)
-        self._left(arm)
-
-    def _left(self, arm: Arm) -> None:
-        """Forget `arm`: it was switched back from, or cannot be."""
-        self._at = [one for one in self._at if one is not arm]
+            if self.journal and arm.after:
+                self.journal.revert(arm.name)
+        finally:
+            self._at = [one for one in self._at if one is not arm]
 
     @contextmanager
     def at(self, arms: Sequence[Arm]) -> Iterator[None]:
@@ -216,7 +206,7 @@ class Switches(Switching):
         for step in commands:
             place = f"arms.{arm.name}.{what}: {step}"
             begin = time.monotonic()
-            done = (self._there if step.on else self._here)(arm, step, place)
+            done = (self._on_host if step.on else self._here)(arm, step, place)
             if done.exit_code != 0 and step.limit_s:
                 raise _not_switched(done, place)
             if done.exit_code != 0:
@@ -231,8 +221,8 @@ class Switches(Switching):
             printed += done.stdout
         return printed
 
-    def _there(self, arm: Arm, step: Step, place: str) -> Captured:
-        """Return how a command ended on a host or a hypervisor of `arm`."""
+    def _on_host(self, arm: Arm, step: Step, place: str) -> Captured:
+        """Run a command on a host or a hypervisor of `arm`, and return how it ended."""
         from paribus.hosts.host_machine import HostMachine
 
         station = switched(self.stations.get(arm.name))
@@ -245,8 +235,8 @@ class Switches(Switching):
         return done
 
     def _here(self, arm: Arm, step: Step, place: str) -> Captured:
-        """Return how a command ended on this machine; what it leaves running stays."""
-        # In memory: a file might lie on what the command unmounts.
+        """Run a command on this machine, and return how it ended; what it leaves running stays."""
+        # Output goes to memory: a file might be on a file system that the command unmounts.
         with _Memory("out") as out, _Memory("err") as err:
             try:
                 done = self.host.run(
@@ -273,18 +263,18 @@ class Switches(Switching):
 
 
 def _words(step: Step) -> tuple[str, ...]:
-    """Return the words that start a step; Paribus's own need not be on the PATH."""
+    """Return the argv of a step; a command of Paribus itself is started by this Python."""
     return (sys.executable, "-m", *step.argv) if step.limit_s else step.argv
 
 
 def _not_switched(done: Captured, place: str) -> ParibusError:
-    """Return the error of a command of Paribus itself: its cause, and how to go on."""
+    """Return the error for a failed `paribus topology switch`: its cause, and how to go on."""
     try:
         result = json.loads(done.stdout)
     except ValueError:
-        said = done.stderr.strip().rpartition("paribus: ")[2]
+        message = done.stderr.strip().rpartition("paribus: ")[2]
         return ParibusError(
-            said or f"exit code {done.exit_code}",
+            message or f"exit code {done.exit_code}",
             place=place,
             fix="when this is done, continue the study with --resume",
         )
@@ -313,5 +303,5 @@ class _Memory:
         os.close(self._descriptor)
 
     def read(self) -> str:
-        """Return the beginning of what was written."""
+        """Return the first OUTPUT_BYTES of what was written."""
         return os.pread(self._descriptor, OUTPUT_BYTES, 0).decode(errors="replace")

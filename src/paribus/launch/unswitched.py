@@ -1,4 +1,7 @@
-"""Switching between arms: nothing is done where no commands are given, and nothing is loaded."""
+"""The interface by which the platform is switched between arms; here for arms without commands.
+
+Where arms have commands (`before`, `after`, `observe`), switching.py is loaded and runs them.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from paribus.store.journal import Journal
 
 
 class Switching:
-    """Between arms without commands: they are as they are. Use as a context manager."""
+    """Switches between arms without commands: does nothing. Use as a context manager."""
 
     def __enter__(self) -> Switching:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Switch back from what the platform is at."""
+        """Switch back from the arm that the platform is switched to."""
 
     @property
     def scratch(self) -> tuple[str, ...]:
@@ -33,23 +36,23 @@ class Switching:
         """Switch back from `arm`; raises ParibusError for a command that fails."""
 
     def at(self, arms: Sequence[Arm]) -> AbstractContextManager[None]:
-        """Switch to `arms` and in any case back, also from a switch that failed half-way."""
+        """Switch to `arms` for the context, and back after it, even if a switch to them fails."""
         return nullcontext()
 
     def restore(self) -> None:
-        """Switch back from the arms that a killed sitting left the platform at."""
+        """Switch back from the arms at which a killed sitting left the platform."""
 
     def remember(self, store: Store) -> None:
-        """Know the levels at which the launches that count in `store` were made."""
+        """Read the levels at which the launches that count in `store` were made."""
 
     def void_confused(self, store: Store) -> None:
-        """Void all launches of arms that were found at one level: one of them was never switched.
+        """Void all launches of arms that were found at the same level.
 
-        Which one is not known, unless the study gives the level of each.
+        One of them was never switched; which one is not known.
         """
 
     def facts(self, arm: Arm) -> Facts:
-        """Return the level of `arm` as a fact, none if the arm does not observe it."""
+        """Return the level of `arm` as the fact LEVEL, none if the arm does not observe it."""
         return {}
 
     def fallen(self, arms: Sequence[Arm]) -> ParibusError | None:
@@ -63,7 +66,7 @@ def switches_of(
     logs: Path | None = None,
     stations: Mapping[str, Station] | None = None,
 ) -> Switching:
-    """Return what switches between the arms of `study`; see switching.Switches."""
+    """Return the Switching for the arms of `study`; arguments as those of switching.Switches."""
     if not any(arm.before or arm.after or arm.observe for arm in study.arms):
         return Switching()
     from paribus.launch.switching import Switches

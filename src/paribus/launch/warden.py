@@ -37,10 +37,13 @@ from collections.abc import Collection
 from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
+# Seconds from SIGTERM to SIGKILL: of a launch that timed out, of one that is cancelled, and of the
+# other processes that a launch leaves.
 GRACE_S = 3.0
 CLOSING_GRACE_S = 0.5
 LINGER_S = 1.0
 SHARED_MEMORY = "/dev/shm"
+# How the names of files of MPI libraries in SHARED_MEMORY begin.
 SEGMENTS = ("mpich_", "Intel_MPI_", "vader_segment.", "sm_segment.", "ucx_shm_")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -69,15 +72,15 @@ def _descendants() -> list[int]:
 
 
 class Spent:
-    """What the processes of a launch used, by those that have been waited for."""
+    """Processor time and preemptions of a launch, summed over processes as they are waited for."""
 
     def __init__(self) -> None:
         self.cpu_s, self.involuntary = 0.0, 0
 
     def wait(self, pid: int) -> tuple[int, int]:
-        """Return what wait4(2) says of `pid` (0: it goes on), its usage added up.
+        """Return pid and status from wait4(2) for `pid`, and add up the usage; (0, 0): it goes on.
 
-        That of a process has in it that of all for which it waited itself, so nothing counts twice.
+        The usage of a process includes that of children for which it waited, which we do not see.
         """
         found, status, usage = os.wait4(pid, os.WNOHANG)
         if found:
@@ -87,7 +90,7 @@ class Spent:
 
 
 class Child:
-    """The process that a launch began with; `code` as in subprocess, None while it goes on."""
+    """The first process of a launch; `code` is as in subprocess, None while it goes on."""
 
     def __init__(self, pid: int, spent: Spent) -> None:
         self.pid, self.spent = pid, spent
@@ -114,7 +117,7 @@ def _reap(spent: Spent) -> bool:
 
 
 def _end_all(spent: Spent, term_s: float, spared: Collection[int] = ()) -> None:
-    """End every descendant but those `spared`: TERM, `term_s` seconds to leave, then KILL."""
+    """End every descendant but those `spared`: by TERM, and after `term_s` seconds by KILL."""
     deadline = time.monotonic() + term_s
     signalled: set[int] = set()
     while _reap(spent):
@@ -170,7 +173,7 @@ def _append(directory: str, patterns: list[str], out: Any) -> None:
 
 
 def _room(paths: Collection[str]) -> list[list[Any]]:
-    """Return [path, free bytes, free inodes] of file systems; None where inodes are not counted."""
+    """Return [path, free bytes, free inodes] of each of `paths`; None where none are counted."""
     found: list[list[Any]] = []
     for path in paths:
         with contextlib.suppress(OSError):
@@ -180,7 +183,10 @@ def _room(paths: Collection[str]) -> list[list[Any]]:
 
 
 def _is_ours(path: str) -> bool:
-    """Return whether one of our directories is there: a study may mount something above it."""
+    """Return whether our directory `path` is there; a study may have mounted something over it.
+
+    Raises PermissionError if it is somebody else's.
+    """
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -191,7 +197,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _make_own(parents: Collection[str]) -> list[str]:
-    """Return directories of one random name that were just made, one in each of `parents`."""
+    """Make a directory of the same random name in each of `parents`, and return the paths."""
     while True:
         name = f"paribus-{os.urandom(4).hex()}"
         made: list[str] = []
@@ -211,17 +217,17 @@ def _make_own(parents: Collection[str]) -> list[str]:
 
 
 class Warden:
-    """Serves requests until stdin closes; `own` are its directories, the first for scratch."""
+    """Serves requests until stdin closes."""
 
     def __init__(self) -> None:
         self.buffer = b""
         self.closed = False
-        self.asked: dict[str, Any] = {}
-        self.own: list[str] = []
+        self.asked: dict[str, Any] = {}  # a request that was read and not served yet
+        self.own: list[str] = []  # its directories: for scratch, and in shared memory
         self.wake_r, self.wake_w = os.pipe()
 
     def start(self, temporary: str) -> None:
-        """Become what the module's docstring says, and say where scratch is, or what forbids it."""
+        """Become a subreaper, make the directories below `temporary`, and answer with the first."""
         _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         os.set_blocking(self.wake_w, False)
         os.set_blocking(self.wake_r, False)
@@ -266,7 +272,7 @@ class Warden:
         """Run one request and answer it; everything it started has ended by then.
 
         With "stay" in the request, what it left running in the background stays. Its directories
-        are removed after the answer, while Paribus stores what came of it.
+        are removed after the answer, while Paribus stores the outcome.
         """
         own = self.own if request["name"] else []
         directories = [os.path.join(parent, request["name"]) for parent in own]
@@ -297,6 +303,7 @@ class Warden:
             remove_segments(segments)
 
     def _watch(self, request: dict[str, Any], scratch: str, out: Any, err: Any) -> dict[str, Any]:
+        """Start the program, wait for its end, its time limit or a cancel; return the answer."""
         spent = Spent()
         spared = frozenset(_descendants()) if request["stay"] else frozenset()
         begin = time.monotonic()
@@ -325,7 +332,7 @@ class Warden:
             deadline = time.monotonic() + (GRACE_S if timed_out else CLOSING_GRACE_S)
             while not child.ended() and time.monotonic() < deadline:
                 time.sleep(0.01)
-            # The launcher has left, or is deaf; what it started may still clean up.
+            # The launcher has ended, or ignores TERM; what it started may still clean up.
             _end_all(spent, LINGER_S, spared)
         elif not request["stay"]:
             _end_all(spent, LINGER_S)
@@ -343,7 +350,7 @@ class Warden:
         """Answer requests until stdin closes, then remove what is left."""
         while not self.closed and (line := self.next_line(None, None)) is not None:
             self.asked = json.loads(line)
-            # Without argv it was to end a launch that had just ended by itself.
+            # A request without argv came for a launch that had just ended by itself.
             if "argv" in self.asked:
                 request, self.asked = self.asked, {}
                 self.launch(request)

@@ -1,6 +1,7 @@
 """Which studies this user began, noted outside of their directories, below XDG_STATE_HOME.
 
-By its plan and its study file: what lies at another path is another file.
+`--resume` executes what a plan names, and a study directory may come from anybody: so it asks
+unless the user began the study of this plan, from the study file at this path.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ def note(plan: Plan) -> None:
 
 
 def entry_of(plan: Plan, file: Path) -> Path:
-    """Return the file that is there if this user began a study; raises RuntimeError without HOME.
+    """Return the path of the empty file that notes this; raises RuntimeError without HOME.
 
-    It is empty: some thousand studies take no space but their names. A study file means others
-    beside it: where a link to it lies counts, not where the link leads.
+    A study file names others beside it: so of a link to it the link's place counts, not where the
+    link leads.
     """
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
     name = plan.sha256.encode() + b"\0" + os.fsencode(file.parent.resolve() / file.name)

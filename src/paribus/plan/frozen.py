@@ -1,4 +1,8 @@
-"""The plan: every launch of a study in its order, frozen, seeded and hashed before the first."""
+"""The plan: every launch of a study in its order, frozen, seeded and hashed before the first.
+
+A `Study` goes in, and plan.json comes out, with its SHA-256. `read_plan` refuses one that has been
+changed since; `check_same` refuses a study file, or a version of Paribus, that has.
+"""
 
 from __future__ import annotations
 
@@ -33,33 +37,31 @@ from paribus.stats.schedule import EVEN
 
 SCHEMA = "paribus.plan/1"
 RENAMED = "paribus.plan.frozen/1"
-"""How commits between 0.1.0 and 0.2.0 called the same."""
+"""The name of the same schema in commits between 0.1.0 and 0.2.0."""
 
 DRAFT = "plan.draft"
 MOST_BYTES = 64 << 20
-"""Bytes of plan.json; the launches of the largest study take about 13 MB."""
+"""The most bytes of plan.json; the launches of the largest study take about 13 MB."""
 
 P99_MARGIN = 0.10
+"""The least margin of a p99."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A study with everything that is decided before its first launch.
 
-    `metrics` of each benchmark at the endpoints asked for, what decides first, and its layer;
-    `software` says what would make launches of two sittings incomparable if it changed. The
-    blocks of one benchmark carry the numbers 0 (warm-up) to `study.settings.blocks`. `even` is that
-    of stats/schedule.py (older plans: 0): orders that are not on disk follow from it and the seed.
+    The blocks of one benchmark have the numbers 0 (warm-up) to `study.settings.blocks`.
     """
 
     study: Study
     looks: Looks
-    launches: tuple[Launch, ...]
-    metrics: Mapping[str, tuple[Metric, ...]]
-    software: Mapping[str, str]
-    layers: Mapping[str, str] = field(default_factory=dict)
+    launches: tuple[Launch, ...]  # none of a study without end: they follow from seed and `even`
+    metrics: Mapping[str, tuple[Metric, ...]]  # by label: at each endpoint; the first decides
+    software: Mapping[str, str]  # versions: with others, launches would not be comparable
+    layers: Mapping[str, str] = field(default_factory=dict)  # by label
     sha256: str = ""
-    even: int = 0
+    even: int = 0  # that of stats/schedule.py; in older plans 0
 
     @property
     def design(self) -> Design:
@@ -72,7 +74,7 @@ class Plan:
         return self.design.session
 
     def shuffled(self, block: int) -> bool:
-        """Return whether the launches of `block` are shuffled: never without a first look."""
+        """Return whether the launches of `block` are shuffled: only before the first look."""
         return 0 < block <= min((self.design.shuffled, *self.looks.at[:1]))
 
     def used_up(self, launches_s: float) -> bool:
@@ -83,33 +85,33 @@ class Plan:
     def blocks(self) -> Iterator[tuple[Launch, ...]]:
         """Yield the launches block by block, in the order in which they are to be started.
 
-        A block holds one benchmark at all stages; in a study of sessions it holds one session at
-        each, of all benchmarks. Each launch of a shuffled start stands alone: one that
+        A block holds one benchmark in all stages; in a study of sessions, one session of all
+        benchmarks in each stage. A launch of a shuffled block is yielded alone, as one that
         fails is rerun in its place.
         """
         by_session = self.session > 0
 
-        def of(one: Launch) -> tuple[int, str, str]:
+        def key(one: Launch) -> tuple[int, str, str]:
             alone = one.arm if self.shuffled(one.block) else ""
             return one.block, "" if by_session else one.benchmark, alone
 
-        for _, block in groupby(self.launches or self.design.launches(self.even), of):
+        for _, block in groupby(self.launches or self.design.launches(self.even), key):
             yield tuple(block)
 
 
 def plan(study: Study, even: int = EVEN) -> list[Launch]:
-    """Return every launch of `study` in order: pure, and equal for equal seeds.
+    """Return every launch of `study` in order; equal seeds give equal plans.
 
-    Round after round, each benchmark once in random order; within it each stage once, in the
-    order of stats/schedule.py, as `even` has it. Raises StudyError without a seed.
+    A round has each benchmark once, in random order; within it stands each stage once, in the order
+    that stats/schedule.py draws for `even`. Raises StudyError without a seed.
     """
     return list(design_of(study).launches(even))
 
 
 def metrics_of(selection: Selection) -> tuple[Metric, ...]:
-    """Return what each launch of a benchmark contributes, what decides first.
+    """Return the figures that each launch of a benchmark contributes, the one that decides first.
 
-    Every metric at the endpoint that decides; the figure of merit at the other endpoints too.
+    These are every metric at the endpoint that decides, and the figure of merit at the others.
     """
     merit, *others = benchmark_of(selection).metrics
     first, *beside = selection.endpoints
@@ -152,10 +154,7 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
 
 
 def seeded(study: Study, seed: int | None = None) -> Study:
-    """Return `study` with a seed, that of its file, else `seed`, else one that is drawn.
-
-    Which launches it makes rests on it.
-    """
+    """Return `study` with a seed: that of its file, else `seed`, else one that is drawn."""
     if study.settings.seed is not None:
         return study
     settings = dataclasses.replace(
@@ -211,8 +210,8 @@ def read_plan(directory: Path) -> Plan:
         cause = "is not a study directory: it has no plan.json"
         raise StoreError(cause, place=str(directory), fix=instead_of(directory)) from None
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
+        why = getattr(error, "strerror", None) or error
+        raise StoreError(f"cannot be read: {why}", place=str(path), fix="restore it") from error
     if not isinstance(table, dict) or table.get("schema") not in (SCHEMA, RENAMED):
         raise StoreError(
             f"is not a plan of version {SCHEMA}", place=str(path), fix="update Paribus"
@@ -235,11 +234,11 @@ def read_plan(directory: Path) -> Plan:
 
 
 def _sound(frozen: Plan) -> Plan:
-    """Return a plan; raises ValueError for what no plan says, as one may that somebody forged."""
+    """Return `frozen`; raises ValueError for contents that no plan has, as a forged one may."""
     check_sound(frozen.study)
     looks, labels = frozen.looks, [one.label for one in frozen.study.benchmarks]
     planned = bool(looks.at) or not frozen.design.has_end
-    frozen.design.stages()  # raises what its arms, or what is asked of them, cannot be
+    frozen.design.stages()  # raises ValueError for arms of which it can make no stages
     known = all(frozen.metrics.get(label) and label in frozen.layers for label in labels)
     if not (known and planned and 0 < looks.level < 1 and min(looks.at, default=1) > 0):
         raise ValueError("its looks or metrics are of no study")
@@ -247,7 +246,7 @@ def _sound(frozen: Plan) -> Plan:
 
 
 def with_sizes(study: Study, frozen: Study) -> Study:
-    """Return `study` with the sizes of arrays that it leaves open as `frozen` has them."""
+    """Return `study` with those sizes of arrays that it leaves open taken from `frozen`."""
     known = {one.label: one.parameters.get("bytes") for one in frozen.benchmarks}
 
     def sized(one: Selection) -> Selection:
@@ -262,13 +261,13 @@ def with_sizes(study: Study, frozen: Study) -> Study:
 def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if `study` or the software is not what the plan was frozen with."""
     study = with_sizes(study, frozen.study)
-    ours, theirs = _study_table(frozen.study), _study_table(study)
+    before, now = _study_table(frozen.study), _study_table(study)
     if design_of(study).is_open:  # plans of older versions leave nothing open
-        theirs["settings"]["design"] = ours["settings"]["design"]
+        now["settings"]["design"] = before["settings"]["design"]
     if study.settings.seed is None:
-        theirs["settings"]["seed"] = ours["settings"]["seed"]
-    for key in {**ours, **theirs}:
-        if ours.get(key) != theirs.get(key):
+        now["settings"]["seed"] = before["settings"]["seed"]
+    for key in {**before, **now}:
+        if before.get(key) != now.get(key):
             raise StoreError(
                 f"`{key}` has changed since the plan was frozen",
                 place=study.path,
@@ -285,7 +284,7 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
 
 
 def software() -> dict[str, str]:
-    """Return what must not change between the sessions of one study."""
+    """Return what must not change between the sittings of one study: version, hash of kernels."""
     digest = hashlib.sha256()
     native = Path(__file__).parents[1] / "native"
     for source in sorted(native.rglob("*.[ch]*")):
@@ -319,9 +318,9 @@ def _to_table(frozen: Plan) -> dict[str, Any]:
 
 
 def _from_table(table: dict[str, Any], digest: str) -> Plan:
-    known = {one.name for one in dataclasses.fields(Study)}
-    said = {key: value for key, value in table["study"].items() if key in known}
-    study: Study = of_json(Study, said | {"arms": [_arm(arm) for arm in said["arms"]]})
+    names = {one.name for one in dataclasses.fields(Study)}
+    known = {key: value for key, value in table["study"].items() if key in names}
+    study: Study = of_json(Study, known | {"arms": [_arm(arm) for arm in known["arms"]]})
     looks = table["looks"]
     at, level = of_json(tuple[int, ...], looks["at"]), of_json(float, looks["level"])
     return Plan(
@@ -337,7 +336,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
 
 
 def _arm(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table of an arm; the commands of older plans have their words alone."""
+    """Return the table of an arm; in older plans a command of it is only the list of its words."""
     steps = {
         key: [row if isinstance(row[0], list) else [row] for row in table[key]]
         for key in ("before", "after", "observe")

@@ -1,7 +1,8 @@
-"""What was read of a machine, before it means anything: paths and tool outputs, or why not.
+"""What was read of a machine, before it means anything: texts of files and outputs of tools.
 
 An Archive comes from the stream that facts.sh prints on a node, or from a directory or tar file
-with the same contents. What could not be read is not a text: it is one of the Unknown.
+with the same contents. In place of a text that could not be read stands the reason, an Unknown:
+archive.read("/proc/loadavg") is "0.10 0.20 0.15 1/345 12345", or Unknown.ABSENT.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from paribus.core import natural
 from paribus.probes.variables import SECRET, kept
 
 MOST_BYTES = 16 << 20
-"""No answer is longer than this: facts.sh stops at half of it."""
+"""A longer answer of a node is refused; facts.sh stops at half of it."""
 
 FILE_BYTES = 1 << 20
-"""No file's text is longer: what goes on is cut off, and is then unknown."""
+"""A file with more bytes is unknown (CUT)."""
 
 QUERY = (
     "name,driver_version,vbios_version,pstate,clocks.max.sm,clocks.max.mem,clocks.applications.gr,"
@@ -42,7 +43,7 @@ DEVICE_FILES = (
     "class vendor device subsystem_vendor subsystem_device current_link_speed current_link_width "
     "max_link_speed max_link_width numa_node"
 )
-"""What is read of each of them."""
+"""Files that are read in the directory of each such device."""
 
 
 class Unknown(Enum):
@@ -58,7 +59,7 @@ class Unknown(Enum):
 
 
 def unknown(value: object) -> bool:
-    """Return whether `value`, of Facts, stands for something that is not known."""
+    """Return whether `value`, of Facts, is {"unknown": why}."""
     return isinstance(value, Mapping) and "unknown" in value
 
 
@@ -68,30 +69,31 @@ def fact(value: Any) -> Any:
 
 
 def files_of(text: str) -> dict[str, str]:
-    """Return the texts of files by path, of lines as `grep -H` prints them."""
+    """Return the text of each file by its path, from lines PATH:LINE as `grep -H` prints them."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         # Zones of powercap have a colon in their names, and none in their texts.
-        part = line.rpartition if line.startswith("/sys/class/powercap/") else line.partition
-        path, _, rest = part(":")
+        split = line.rpartition if line.startswith("/sys/class/powercap/") else line.partition
+        path, _, rest = split(":")
         found.setdefault(path, []).append(rest)
     return {path: "\n".join(lines) for path, lines in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Texts by path; tool outputs, links and lists by name. `read` and `tool` never raise."""
+    """What was read of one machine. `read` and `tool` never raise."""
 
-    files: Mapping[str, str | Unknown]
-    tools: Mapping[str, tuple[int, str] | Unknown] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
-    lists: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    files: Mapping[str, str | Unknown]  # texts by path
+    tools: Mapping[str, tuple[int, str] | Unknown] = field(default_factory=dict)  # status, output
+    links: Mapping[str, str] = field(default_factory=dict)  # where links of /sys lead, by path
+    lists: Mapping[str, Sequence[str]] = field(default_factory=dict)  # lines of sections by name
     host: str = ""
 
     def read(self, path: str) -> str | Unknown:
-        """Return the text of a file without surrounding white space, or why there is none.
+        """Return the text of a file, or why there is none.
 
-        Nor with a NUL at its end, which Linux 5.15 and others write behind lists of processors.
+        Without surrounding white space, and without the NUL that Linux 5.15 and others write behind
+        lists of processors.
         """
         text = self.files.get(path, Unknown.ABSENT)
         return text if isinstance(text, Unknown) else text.strip("\0").strip()
@@ -117,9 +119,10 @@ class Archive:
         return (found, "") if isinstance(found, Unknown) else found
 
     def matches(self, pattern: str) -> list[tuple[str, ...]]:
-        """Return what stands for each `*` of `pattern` in the paths that are there, sorted.
+        """Return what stands for each `*` of `pattern` in the paths of the archive, sorted.
 
-        A `*` stands for a part of one name. A path counts whose text is unknown, unless absent.
+        With `/gpu/*/*` the path /gpu/A/address gives ("A", "address"): a `*` stands for a part of
+        one name. Paths whose text is unknown count too, except for those that are ABSENT.
         """
         start = pattern.partition("*")[0]
         wanted = re.compile(re.escape(pattern).replace(r"\*", "([^/*]+)"))
@@ -133,12 +136,12 @@ class Archive:
         return sorted(found, key=lambda names: [natural(name) for name in names])
 
     def holds(self, *starts: str) -> bool:
-        """Return whether a path is there that begins as one of `starts`; see `matches`."""
-        there = (path for path, text in self.files.items() if text is not Unknown.ABSENT)
-        return any(path.startswith(starts) for path in there)
+        """Return whether some path that is not ABSENT begins as one of `starts`."""
+        present = (path for path, text in self.files.items() if text is not Unknown.ABSENT)
+        return any(path.startswith(starts) for path in present)
 
     def names(self, pattern: str) -> list[str]:
-        """Return what stands for the one `*`: interfaces for `/sys/class/net/*/mtu`."""
+        """Return what stands for the one `*`: ["eth0", "lo"] for `/sys/class/net/*/mtu`."""
         return [names[0] for names in self.matches(pattern)]
 
 

@@ -1,4 +1,7 @@
-"""Control groups, version 1 and 2: the limits in force, which are those of the strictest group."""
+"""Control groups, version 1 and 2: the limits in force, which are those of the strictest group.
+
+Where our group may use 4 processors and the group above 2, `cgroup.cpus` is 2.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from paribus.probes.values import fields, number, scalar
 _ROOT = "/sys/fs/cgroup/"
 UNLIMITED = "unlimited"
 _V1_UNLIMITED = 1 << 62  # version 1 says "no limit" with the largest number of whole pages
+# Facts of our own group: the first file that there is, in the innermost group that has it.
 _OWN = {
     "cgroup.cpuset": ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"),
     "cgroup.mems": ("cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems"),
@@ -18,6 +22,7 @@ _OWN = {
     "cgroup.cpu_shares": ("cpu.shares",),
     "cgroup.net_class": ("net_cls.classid",),
 }
+# Limits of which the least in our group and all above is in force.
 _MOST = {
     "cgroup.memory_bytes": ("memory.max", "memory.limit_in_bytes"),
     "cgroup.memory_high_bytes": ("memory.high",),
@@ -27,9 +32,9 @@ _MOST = {
 
 
 def cgroup_facts(archive: Archive) -> dict[str, Any]:
-    """Return the limits that hold for this process; "unlimited" where no group above sets one.
+    """Return the limits that hold for the process; "unlimited" where no group sets one.
 
-    `cgroup.cpus` is the quota in processors. `cgroup.path` names the group (identity).
+    `cgroup.cpus` is the quota in processors. `cgroup.path` names the group.
     """
     table = archive.read("/proc/self/cgroup")
     if isinstance(table, Unknown):
@@ -48,18 +53,18 @@ def cgroup_facts(archive: Archive) -> dict[str, Any]:
     }
     for key, names in _OWN.items():
         facts[key] = _own(archive, names)
-    facts["cgroup.io_max"] = _of_disks(archive) if v2 and not v1 else Unknown.ABSENT
+    facts["cgroup.io_max"] = _disk_limits(archive) if v2 and not v1 else Unknown.ABSENT
     facts["cgroup.net_priorities"] = _priorities(archive)
     for key, names in _MOST.items():
-        limits = (number_of(text) for name in names for text in _texts(archive, name))
+        limits = (_limit(text) for name in names for text in _texts(archive, name))
         facts[key] = _least(limits, none)
     return facts
 
 
 def throttling(archive: Archive) -> dict[str, int | float]:
-    """Return how often and how long (us) quotas have stopped our group: its own, and those above.
+    """Return how often and how long (us) quotas have stopped our group; {} where no group says.
 
-    They are summed: a group that is stopped by one above counts nothing itself.
+    Sums of our group and those above: a group that is stopped by one above counts nothing itself.
     """
     stops = [found for _, text in _paths(archive, "cpu.stat") if (found := _stops(text))]
     if not stops:
@@ -83,8 +88,8 @@ def _stops(text: str | Unknown) -> tuple[int | float, int | float] | None:
     return periods, lasted
 
 
-def number_of(text: str | Unknown) -> int | float | str | Unknown:
-    """Return a limit as a number, "unlimited" for the ways in which both versions say so."""
+def _limit(text: str | Unknown) -> int | float | str | Unknown:
+    """Return a limit as a number, or "unlimited" for "max" (version 2) and 2^62 or more (1)."""
     if text == "max":
         return UNLIMITED
     value = number(text)
@@ -106,6 +111,7 @@ def _texts(archive: Archive, name: str) -> list[str | Unknown]:
 
 
 def _own(archive: Archive, names: Iterable[str]) -> Any:
+    """Return the value in the first file of `names` with a text, the innermost group first."""
     for name in names:
         for text in _texts(archive, name):
             if text:
@@ -113,9 +119,12 @@ def _own(archive: Archive, names: Iterable[str]) -> Any:
     return Unknown.ABSENT
 
 
-def _of_disks(archive: Archive) -> list[str] | Unknown:
-    """Return the limits of disks ("MAJOR:MINOR rbps=... wbps=...") in our group and all above,
-    sorted, by no disk's number."""
+def _disk_limits(archive: Archive) -> list[str] | Unknown:
+    """Return the limits of disks in our group and all above, sorted: ["rbps=1000 wbps=max"].
+
+    Lines are "8:0 rbps=1000 wbps=max"; the disk's number, which other nodes number otherwise, is
+    left out.
+    """
     found: list[str] = []
     for text in _texts(archive, "io.max"):
         if isinstance(text, Unknown):
@@ -125,7 +134,10 @@ def _of_disks(archive: Archive) -> list[str] | Unknown:
 
 
 def _priorities(archive: Archive) -> Any:
-    """Return the priorities other than 0 that our packets have on some interface, by no name."""
+    """Return the priorities other than 0 that our packets have on some interface, sorted.
+
+    Lines are "eth0 3"; the interfaces' names are left out.
+    """
     for text in _texts(archive, "net_prio.ifpriomap"):
         if isinstance(text, Unknown):
             return text
@@ -135,20 +147,22 @@ def _priorities(archive: Archive) -> Any:
 
 
 def _quotas(archive: Archive) -> list[int | float | str | Unknown]:
+    """Return the quota of our group and of each above, in processors: 2.0 for "200000 100000"."""
     found: list[int | float | str | Unknown] = []
     for text in _texts(archive, "cpu.max"):
-        quota, _, period = ("", "", "") if isinstance(text, Unknown) else text.partition(" ")
-        found.append(
-            text if isinstance(text, Unknown) else _share(number_of(quota), number(period))
-        )
+        if isinstance(text, Unknown):
+            found.append(text)
+        else:
+            quota, _, period = text.partition(" ")
+            found.append(_processors(_limit(quota), number(period)))
     for path, text in _paths(archive, "cpu.cfs_quota_us"):
         quota_us = number(text)
         period_us = number(archive.read(path.replace("cfs_quota", "cfs_period")))
-        found.append(UNLIMITED if quota_us == -1 else _share(quota_us, period_us))
+        found.append(UNLIMITED if quota_us == -1 else _processors(quota_us, period_us))
     return found
 
 
-def _share(quota: Any, period: Any) -> Any:
+def _processors(quota: Any, period: Any) -> Any:
     if quota == UNLIMITED:
         return UNLIMITED
     if isinstance(quota, Unknown) or isinstance(period, Unknown) or period <= 0:
@@ -157,7 +171,10 @@ def _share(quota: Any, period: Any) -> Any:
 
 
 def _least(limits: Iterable[int | float | str | Unknown], none: str | Unknown) -> Any:
-    """Return the strictest limit, "unlimited" if all say so; `none` if there are none at all."""
+    """Return the least of `limits`, "unlimited" if all are that; `none` if there are none at all.
+
+    An Unknown among them makes the whole unknown: it might be the least.
+    """
     found = list(limits)
     if unread := [limit for limit in found if isinstance(limit, Unknown)]:
         return unread[0]

@@ -1,4 +1,7 @@
-"""Processors: what they are, which may be used, and who sets their frequency."""
+"""Processors: what they are, which may be used, and who sets their frequency.
+
+cpu_facts(archive) returns {"cpu.cores": 64, "cpu.governor": "performance", ...}.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ _FILES = {
     "cpu.idle.driver": _CPU + "cpuidle/current_driver",
     "cpu.idle.governor": _CPU + "cpuidle/current_governor",
 }
+# Files that each processor has, in its directory cpufreq.
 _EVERY_CPU = {
     "cpu.frequency.driver": "scaling_driver",
     "cpu.governor": "scaling_governor",
@@ -32,7 +36,7 @@ _EVERY_CPU = {
     "cpu.frequency.max_khz": "scaling_max_freq",
     "cpu.frequency.preference": "energy_performance_preference",
 }
-# x86 names first, then those that ARM's cpuinfo has instead.
+# Rows of /proc/cpuinfo: names of x86 first, then those of ARM.
 _CPUINFO = {
     "cpu.vendor": ("vendor_id", "CPU implementer"),
     "cpu.model": ("model name", "CPU part"),
@@ -45,7 +49,7 @@ _CPUINFO = {
 
 
 def cpu_facts(archive: Archive) -> dict[str, Any]:
-    """Return the facts of the processors; where they differ among themselves, all values."""
+    """Return the facts of the processors; where these differ among themselves, lists of values."""
     facts = read_all(archive, _FILES)
     for key, name in _EVERY_CPU.items():
         cores = archive.names(f"{_CPU}*/cpufreq/{name}")
@@ -58,7 +62,7 @@ def cpu_facts(archive: Archive) -> dict[str, Any]:
 
 
 def _power_limits(archive: Archive) -> Any:
-    """Return the long and the short limit of a package in W (RAPL); of unequal ones, all pairs."""
+    """Return [long, short], a package's limits in W (RAPL); where packages differ, all such."""
     base = "/sys/class/powercap/"
     found: list[Any] = []
     for zone in archive.names(base + "*/name"):
@@ -112,6 +116,7 @@ def _layout(archive: Archive) -> dict[str, Any]:
 
 
 def _caches(archive: Archive) -> dict[str, Any]:
+    """Return size and number of users of each cache of cpu0: cpu.cache.l1d, cpu.cache.l3, ..."""
     facts: dict[str, Any] = {}
     for index in archive.names(_CPU + "cpu0/cache/*/level"):
         level, kind, size, shared = (
@@ -126,6 +131,7 @@ def _caches(archive: Archive) -> dict[str, Any]:
 
 
 def _idle(archive: Archive) -> dict[str, Any]:
+    """Return the names of the idle states that are not disabled: ["POLL", "C1"]."""
     base = _CPU + "cpu0/cpuidle/"
     states = archive.names(base + "*/name")
     if not states:

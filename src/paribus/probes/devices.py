@@ -18,22 +18,24 @@ from paribus.probes.archive import Archive, Unknown, fact
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device of a role such as "net.ethernet". `rank` comes first in the order (low first).
+    """One device, with its facts by property, in four parts.
 
-    `hardware` and `settings` are facts; its name (`identity`) only sets equal devices apart, and
-    what is `volatile` (counters, temperatures) has no say in the order.
+    Devices of one role are in the order of rank, hardware, settings and identity.
     """
 
-    role: str
+    role: str  # such as "net.ethernet"
     hardware: Mapping[str, Any]
     settings: Mapping[str, Any]
-    identity: Mapping[str, Any]
-    volatile: Mapping[str, Any] = field(default_factory=dict)
-    rank: tuple[int, ...] = field(default=())
+    identity: Mapping[str, Any]  # its name or address: only orders devices that are else equal
+    volatile: Mapping[str, Any] = field(default_factory=dict)  # counters, temperatures: no order
+    rank: tuple[int, ...] = field(default=())  # low comes first
 
 
 def numbered(devices: Iterable[Device]) -> dict[str, Any]:
-    """Return the facts of `devices` under ROLE.N.PROPERTY, and how many there are as ROLE.count."""
+    """Return the facts of `devices` under ROLE.N.PROPERTY, and their numbers under ROLE.count.
+
+    Two network cards give net.ethernet.0.mtu, net.ethernet.1.mtu and net.ethernet.count, 2.
+    """
     facts: dict[str, Any] = {}
     counts: dict[str, int] = {}
     for device in sorted(devices, key=_order):
@@ -56,23 +58,23 @@ def _order(device: Device) -> tuple[object, ...]:
 
 
 def positive(value: Any) -> int:
-    """Return `value` as a rank for "the greatest first", 0 for what is no number."""
+    """Return `value` as a rank that sorts the greatest first; 0 for what is no number."""
     return -int(value) if isinstance(value, int | float) and not isinstance(value, Unknown) else 0
 
 
 BALANCED = "irqbalance"
-"""Stands for the processors where the daemon of this name moves interrupts about."""
+"""The fact irq_cpus where the daemon of this name moves interrupts between processors."""
 
 
 def irq_facts(archive: Archive, address: str) -> dict[str, Any]:
-    """Return `irq_cpus` of the PCI device at `address`; no key where its interrupts were not asked.
+    """Return {"irq_cpus": where the interrupts of the PCI device at `address` may go}.
 
-    A list of kernel lists such as "4 x 0-7", "0": how many interrupts may go where. Neither their
-    numbers nor their order enter.
+    ["0", "4 x 0-7"] is one that may go to processor 0 and four that may go to 0 to 7, whatever the
+    interrupts' numbers and order are. {} where they were not asked for.
     """
     for line in archive.lists.get("interrupts", ()):
-        own, *numbers = line.split(" ")
-        if own != address:
+        at, *numbers = line.split(" ")
+        if at != address:
             continue
         if balanced(archive):
             return {"irq_cpus": BALANCED}
@@ -85,17 +87,17 @@ def irq_facts(archive: Archive, address: str) -> dict[str, Any]:
                 return {"irq_cpus": text}
             counts[text] += 1
         found = [
-            f"{n} x {cpus}" if n > 1 else cpus for cpus, n in sorted(counts.items(), key=_place)
+            f"{n} x {cpus}" if n > 1 else cpus for cpus, n in sorted(counts.items(), key=_by_length)
         ]
         return {"irq_cpus": found or Unknown.ABSENT}
     return {}
 
 
-def _place(counted: tuple[str, int]) -> tuple[int, str]:
+def _by_length(counted: tuple[str, int]) -> tuple[int, str]:
     return len(counted[0]), counted[0]
 
 
 def balanced(archive: Archive) -> bool:
-    """Return whether irqbalance shows: by its directory, or among the processes."""
+    """Return whether irqbalance runs, by its directory in /run or the list of processes."""
     reported = archive.lists.get("consumers", ())
     return "/run/irqbalance" in archive.lists.get("present", ()) or "daemon irqbalance" in reported

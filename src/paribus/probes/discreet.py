@@ -1,4 +1,7 @@
-"""Command lines, and what logs say, without what looks like a secret."""
+"""Command lines, and values in logs, without what looks like a secret.
+
+discreet(["run", "--token", "X", "-n", "4"]) is ["run", "--token", "(not shown)", "-n", "4"].
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from paribus.probes.variables import NOT_SHOWN, apart, looks_secret
 
+# "--token=X" or "PASSWORD: X": name, sign and value
 _OPTION = re.compile(r"""(['"]?-{0,2}[A-Za-z0-9_.-]*)([=:]?)(.*)""", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?[A-Za-z]{0,3}")
 _SCHEMES = frozenset(("Basic", "Bearer", "Token"))  # between "Authorization:" and its value
@@ -16,21 +20,23 @@ _SECRET_NAME = re.compile("(?i)passw|passphrase|secret|token|api.?key|credential
 
 
 def discreet(words: Iterable[str], hidden: Callable[[str], str] = lambda _: NOT_SHOWN) -> list[str]:
-    """Return a command's words without what looks like a secret: `--token X`, `PASSWORD=X`, URLs.
+    """Return a command's words, each secret replaced by what `hidden` returns for it.
 
-    `-u me:X` of curl is one, and `-p X` of sshpass. `hidden` makes what stands in the place of one.
-    A number is a setting, as in `--max-tokens 512`, but behind the name of a password.
+    Secrets are X in `--token X`, `PASSWORD=X`, `-u me:X` (curl), `-p X` (sshpass), and URLs with
+    passwords. A number is a setting, as in `--max-tokens 512`, except for one behind the name of a
+    password.
     """
     found: list[str] = []
-    before = secret = ""  # the word before; the name, if the next word is the value
+    previous = ""  # the word before
+    expected_by = ""  # the name whose secret value the next word is, if it is one
     for word in words:
-        match = _OPTION.fullmatch(before + word if word in ("=", ":") else word)
+        match = _OPTION.fullmatch(previous + word if word in ("=", ":") else word)
         name, sign, value = match.groups() if match else ("", "", word)
-        last, secret, previous, before = secret, "", before, word
-        if last and word in _SCHEMES:
+        named_by, expected_by = expected_by, ""
+        if named_by and word in _SCHEMES:
             found.append(word)
-            secret = last
-        elif (last and not _is_number(last, word)) or _is_login(previous, word):
+            expected_by = named_by
+        elif (named_by and not _is_number(named_by, word)) or _is_login(previous, word):
             found.append(hidden(word))
         elif sign and value and looks_secret(name, word):
             found.append(word if _is_number(name, value) else f"{name}{sign}{hidden(value)}")
@@ -38,16 +44,20 @@ def discreet(words: Iterable[str], hidden: Callable[[str], str] = lambda _: NOT_
             found.append(hidden(word))
         else:
             found.append(word)
-            expected = (word.startswith("-") and not sign) or (sign and not value)
-            secret = name if expected and looks_secret(name) else ""
-            secret = "PASSWORD" if word == "-p" and previous.endswith("sshpass") else secret
+            value_follows = (word.startswith("-") and not sign) or (sign and not value)
+            if word == "-p" and previous.endswith("sshpass"):
+                expected_by = "PASSWORD"
+            elif value_follows and looks_secret(name):
+                expected_by = name
+        previous = word
     return found
 
 
 def discreet_value(name: str, value: str) -> str:
-    """Return what a log says of `name`, without what looks like a secret.
+    """Return `value`, which a log states of `name`, without what looks like a secret.
 
-    Of the names that variables have, "key" and "pass" are other things in a log.
+    Names are judged by fewer words than those of variables: "key" and "pass" are other things in a
+    log.
     """
     if value.startswith("//"):  # of "Cloning from https://me:pw@host" the part behind ":"
         return "".join(discreet([f":{value}"], apart)).removeprefix(":")
@@ -56,7 +66,7 @@ def discreet_value(name: str, value: str) -> str:
 
 
 def _is_login(option: str, word: str) -> bool:
-    """Return whether a word holds a name with its password: of a URL, or behind curl's `-u`."""
+    """Return whether `word` is a URL with a password, or NAME:PASSWORD behind curl's `-u`."""
     return ("://" in word and looks_secret("", word)) or (
         option in _USERS and _NAME_AND_SECRET.fullmatch(word) is not None
     )

@@ -21,7 +21,7 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
 
 ENERGY = "load.energy."
-"""What the counters of zones begin with, as facts."""
+"""How the facts begin that are counters of energy."""
 
 JOULES: Mapping[Source, str] = {
     "rapl": "launch.energy_j",
@@ -29,11 +29,11 @@ JOULES: Mapping[Source, str] = {
     "ipmi": "launch.energy.ipmi_j",
     "slurm": "launch.energy.slurm_j",
 }
-"""The facts of a launch, by source: what its nodes took meanwhile."""
+"""The fact of a launch that holds the joules that its nodes took meanwhile, by source."""
 
 
 def work_of(fact: str) -> str:
-    """Return the unit of work of which a fact holds the joules, "" for any other fact."""
+    """Return the unit of a fact that holds joules per unit of work, "" for any other fact."""
     return fact.removeprefix(OF_WORK) if fact.startswith(OF_WORK) else ""
 
 
@@ -44,16 +44,16 @@ _GPU = f"{ENERGY}gpu."
 _POWER = f"{ENERGY}ipmi."
 
 GPUS, BMC = "/dev/nvidiactl", "/dev/ipmi0"
-"""What is there where a machine has GPUs of NVIDIA, and where it reaches its BMC."""
+"""Files of a machine that has GPUs of NVIDIA, and of one that can ask its BMC."""
 
 LEAST_S = 5
 """Seconds of the shortest period over which a BMC shows the mean power."""
 
 LEAST_PART = 3
-"""Of a launch, at least the last part in so many is in the mean."""
+"""The period of a mean is at least the launch's duration divided by this."""
 
 GPU_SCRIPT = Path(__file__).with_name("gpu_counters.py")
-"""What prints the counters of GPUs, one a line, as `grep -H` prints a file."""
+"""Prints the counters of GPUs, one a line, PATH:VALUE, as `grep -H` prints a file."""
 
 POWER = """\
 power() { # power SECONDS: the mean power over a part of the last SECONDS, as lines of files
@@ -93,25 +93,26 @@ def energy_facts(archive: Archive) -> dict[str, Any]:
     return facts | _power(archive.text("/ipmi/power"), archive.text("/ipmi/span"))
 
 
-def _power(said: str, span: str) -> dict[str, Any]:
-    """Return the mean power in W and its period in s, of what `ipmitool dcmi power reading` said.
+def _power(output: str, span: str) -> dict[str, Any]:
+    """Return the mean power in W and its period in s, from `ipmitool dcmi power reading`.
 
-    `span` is the period that was asked for, "" for the BMC's own. Not by lines: without a time,
-    ipmitool 1.8.19 ends none after it.
+    `span` is the period in s that was asked for, "" for the BMC's own. The output is not split into
+    lines: where a BMC states no time, ipmitool 1.8.19 writes no end of line behind it.
     """
-    mean = re.search(r"Average power reading over sample period: +(\d+) Watts", said)
-    period = re.search(r"Sampling period: +(\d+) Seconds", said)
+    mean = re.search(r"Average power reading over sample period: +(\d+) Watts", output)
+    period = re.search(r"Sampling period: +(\d+) Seconds", output)
     seconds = int(span) if span.isdecimal() else int(period[1]) if period else 0
-    if mean is None or not seconds or not re.search(r"reading state is: +activated", said):
+    if mean is None or not seconds or not re.search(r"reading state is: +activated", output):
         return {}
     return {f"{_POWER}w": int(mean[1]), f"{_POWER}s": seconds}
 
 
 def joules(before: Facts, after: Facts, wall_s: float) -> dict[Source, float]:
-    """Return the energy of a launch of `wall_s` seconds by source, of those that know it.
+    """Return the joules that a launch of `wall_s` seconds took, by each source that knows them.
 
-    A counter of RAPL that is lower has wrapped around, once: at 200 W the usual range lasts 20 min.
-    One of a GPU is lower where its driver was loaded anew: that is not known.
+    A counter of RAPL that is lower after the launch has wrapped around, once: at 200 W the usual
+    range lasts 20 min. One of a GPU is lower where its driver was loaded anew: then GPUs' energy is
+    unknown.
     """
     counters = [key for key in after if key.startswith(ENERGY) and key.endswith(".uj")]
     gpus = [key for key in counters if key.startswith(_GPU)]
@@ -125,7 +126,7 @@ def joules(before: Facts, after: Facts, wall_s: float) -> dict[Source, float]:
 
 
 def _grown(before: Facts, after: Facts, counters: list[str]) -> float | None:
-    """Return by how many joules counters grew, None where one is not known, or there is none."""
+    """Return by how many joules all `counters` grew; None where one is unknown, or without any."""
     total = 0.0
     for key in counters:
         then, now = before.get(key), after[key]
@@ -141,9 +142,13 @@ def _grown(before: Facts, after: Facts, counters: list[str]) -> float | None:
 
 
 def summed(machines: Mapping[str, Mapping[Source, float]]) -> dict[Source, float]:
-    """Return the energy of all machines by source, of the sources that all of them have."""
+    """Return the joules of all machines together, by each source that all of them have."""
     if not machines:
         return {}
-    several = [*machines.values()]
-    shared = set(several[0]).intersection(*several[1:])
-    return {one: sum(used[one] for used in several) for one in several[0] if one in shared}
+    by_source = [*machines.values()]
+    shared = set(by_source[0]).intersection(*by_source[1:])
+    return {
+        source: sum(used[source] for used in by_source)
+        for source in by_source[0]
+        if source in shared
+    }

@@ -1,6 +1,7 @@
 """What a process inherits, started the way that ranks are: environment variables, and limits.
 
-Of variables values of settings, by a list of names; of all others the names.
+A variable that variables.txt lists gives its value: env.OMP_NUM_THREADS, "4". All others only give
+their names, in the list env.unlisted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
 from paribus.probes.variables import of_session, prefixes, reported
 
-# What a launcher or scheduler sets anew for every launch: it distinguishes launches, not arms.
+# Variables that a launcher or scheduler sets anew for each launch: they do not distinguish arms.
 _OF_A_LAUNCH = re.compile(
     r"OMPI_(?!MCA_|ALLOW_)"
     r"|OMPI_MCA_(orte_|ess|pmix|initial_wdir|num_procs$|cpu_type$|PREFIXES$|shmem_RUNTIME_|"
@@ -23,24 +24,24 @@ _OF_A_LAUNCH = re.compile(
     r"|CLUSTER|CONF|PRIO|UMASK|WORKING|NNODES|NPROCS|NTASKS|CPU_BIND|CPUS_ON|MPI_TYPE|DISTRIBUTION)"
 )
 _LENT = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS")
-"""Where one of these is, Slurm has lent GPUs and says which by variables of its own choice."""
+"""Slurm sets one of these where it has lent GPUs, and then chooses the values of _OF_LENT."""
 
 _OF_LENT = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 _OURS = "PARIBUS_"
 
 UNLISTED = "env.unlisted"
-"""The fact of names alone."""
+"""The fact that lists names without values."""
 
 HASHED = "env.others"
 """What older versions gathered instead: a hash of the names, those of login sessions included."""
 
 
 def environment_facts(archive: Archive) -> dict[str, Any]:
-    """Return variables under env., those of this launch alone under job.env.
+    """Return settings under env., and those that change with each launch under job.env.
 
-    UNLISTED are the names, sorted, that do not begin as settings do and are not those of a login
-    session; their values are never read. A setting whose value may be secret is unknown.
+    Under UNLISTED are the sorted names that neither begin as settings do nor belong to a login
+    session; their values are never read. A setting whose value may be secret is REDACTED.
     """
     if "environment" not in archive.lists:
         return {UNLISTED: Unknown.ABSENT}
@@ -81,14 +82,15 @@ _NAMES = {
     "Max realtime priority": "rtprio",
     "Max realtime timeout": "rttime",
 }
+# "Max open files            1024                 524288               files"
 _ROW = re.compile(r"(Max [a-z ]*?[a-z]) {2,}(\S+) +(\S+)")
 
 
 def limits_facts(archive: Archive) -> dict[str, Any]:
-    """Return soft limits under limits, hard ones under limits.hard; -1 is unlimited.
+    """Return soft limits under limits., hard ones under limits.hard.; -1 is unlimited.
 
-    Bytes, seconds (cpu), us (rttime) or counts; the soft ones as the kernels' first line has them.
-    Also the cores that may be used, privileges, and the priority of the process.
+    They are bytes, seconds (cpu), us (rttime) or counts; the first line of our kernels has the soft
+    ones in the same form. Also the cores that may be used, privileges, and the process's priority.
     """
     text = archive.read("/proc/self/limits")
     facts: dict[str, Any] = {}
@@ -123,8 +125,11 @@ _POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline
 
 
 def _priority(archive: Archive) -> dict[str, Any]:
-    """Return who goes first when several want a core: nice value and policy of the process, and the
-    nice value of its autogroup, beside which its own counts for nothing (sched(7))."""
+    """Return what decides who gets a core that several want (sched(7)).
+
+    That is nice value and policy of the process, and the nice value of its autogroup: where there
+    is one, the process's own nice value has no effect outside the group.
+    """
     stat, group = archive.read("/proc/self/stat"), archive.read("/proc/self/autogroup")
     facts: dict[str, Any] = {}
     if isinstance(stat, Unknown):

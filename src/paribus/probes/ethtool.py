@@ -19,7 +19,11 @@ _NO = ("n/a", "")
 
 
 def ethtool_facts(archive: Archive, name: str) -> dict[str, Any]:
-    """Return what was asked of the interface `name`; no keys where ethtool was not asked."""
+    """Return what ethtool printed of the interface `name`; {} where it was not started.
+
+    `firmware` and `driver_version` are texts, `offloads` lists those that are on, and `rings`,
+    `channels`, `coalescing` and `pause` are settings by their names.
+    """
     facts: dict[str, Any] = {}
     driver = _output(archive, "i", name)
     if driver is not None:
@@ -48,6 +52,7 @@ def ethtool_counters(archive: Archive, name: str) -> dict[str, int]:
 
 
 def _output(archive: Archive, option: str, name: str) -> str | Unknown | None:
+    """Return what `ethtool -OPTION NAME` printed, None where it was not started."""
     tool = f"ethtool-{option}-{name}"
     return archive.tool(tool) if tool in archive.tools else None
 
@@ -57,10 +62,12 @@ def _value(text: str) -> Any:
 
 
 def _settings(text: str) -> Any:
-    """Return the settings in force: those under "Current hardware settings", where there are two
-    lists."""
+    """Return the settings in force by name.
+
+    Of two lists, of which the first is "Pre-set maximums", that is "Current hardware settings".
+    """
     current = text.rpartition("Current hardware settings:")[2]
-    # "Adaptive RX: on  TX: off" has two of them.
+    # "Adaptive RX: on  TX: off" are two settings in one line.
     rows = re.sub(r"^(.*) (RX: *\S+)  +(TX: *\S+)$", r"\1 \2\n\1 \3", current, flags=re.MULTILINE)
     pairs = {key: scalar(value) for key, value in fields(rows) if value.lower() not in _NO}
     pairs = {key: value for key, value in pairs.items() if " for " not in key}
@@ -69,13 +76,14 @@ def _settings(text: str) -> Any:
 
 _TABLES = ("tc_tsa", "tc_bw", "prio_tc")
 _MAPS = ("default_prio", "dscp_prio", "pcp_prio", "ethtype_prio", "port_prio")
+# "tc: 0 ratelimit: unlimited, tsa: ets, bw: 50%"
 _CLASS = re.compile(r"tc: ([0-9]+) ratelimit: (.*), tsa: (\S+?)(?:, bw: ([0-9]+)%)?\s*$")
 
 
 def dcb_facts(archive: Archive, name: str) -> dict[str, Any]:
     """Return `pfc` (priorities with flow control), `ets` and `priorities` of the interface `name`.
 
-    No keys where it was not asked; where the driver has none of it they are unsupported.
+    No keys where no tool was started; where the driver has none of it they are unsupported.
     """
     if f"mlnx_qos-{name}" in archive.tools:
         return _mlnx_qos(archive.tool(f"mlnx_qos-{name}"))
@@ -103,7 +111,7 @@ def _table(text: str | Unknown) -> Mapping[str, Any] | Unknown:
 
 
 def _pfc(table: Mapping[str, Any]) -> Any:
-    """Return the priorities that pause alone; older versions print "on", newer ones true."""
+    """Return the priorities with flow control: [3]; older versions print "on", newer ones true."""
     states = table.get("prio_pfc")
     if not isinstance(states, list):
         return Unknown.UNREADABLE
@@ -111,12 +119,13 @@ def _pfc(table: Mapping[str, Any]) -> Any:
 
 
 def _ets(table: Mapping[str, Any]) -> Any:
+    """Return the rows of _TABLES that the table has: {"tc_bw": "50 50 0 0 0 0 0 0", ...}."""
     found = {name: table[name] for name in _TABLES if isinstance(table.get(name), list)}
     return {name: " ".join(map(str, row)) for name, row in found.items()} or Unknown.UNREADABLE
 
 
 def _priorities(table: Mapping[str, Any]) -> Any:
-    """Return the entries of the application table as "dscp 26:3"; none is an empty list."""
+    """Return the entries of the application table: ["dscp 26:3"]; [] where it is empty."""
     found = []
     for name in _MAPS:
         rows = table.get(name)
@@ -127,7 +136,7 @@ def _priorities(table: Mapping[str, Any]) -> Any:
 
 
 def _mlnx_qos(text: str | Unknown) -> dict[str, Any]:
-    """Return the same from what mlnx_qos prints, and whether DSCP or PCP is trusted."""
+    """Return `pfc` and `ets` from what mlnx_qos prints, and `trust`: "dscp" or "pcp"."""
     keys = ("pfc", "ets", "trust")
     if isinstance(text, Unknown):
         return dict.fromkeys(keys, text)

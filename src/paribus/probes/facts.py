@@ -1,4 +1,7 @@
-"""Facts of a whole node, from what was read of it: every group of facts has a parser of its own."""
+"""Facts of a whole node, from what was read of it: every group of facts has a parser of its own.
+
+facts_of(archive)["cpu.cores"] is 64, or {"unknown": "denied"} where it could not be read.
+"""
 
 from __future__ import annotations
 

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 _MEMBERS = 20_000
 _UNPACKED = MOST_BYTES + _MEMBERS * 2048
-"""Bytes of a tar file with the most and longest members: each has up to three blocks of header."""
+"""Bytes of the largest tar file that is read: each member has up to three blocks of header."""
 
 _LARGER = "larger than facts are"
 
 
 def from_root(root: Path) -> Archive:
-    """Return the archive of the files under `root`: "/" for this machine (no tools are started).
+    """Return the archive of the files under `root`, "/" for this machine; no tools are started.
 
-    A directory with `unknown.json` is what `paribus record` wrote, unpacked. Raises UserError for
-    a directory that is neither readable nor there.
+    A directory with `unknown.json` is an unpacked recording of `paribus record`. Raises UserError
+    for a directory that is not there or cannot be read.
     """
     if (root / "unknown.json").is_file():
         return _archive(_parts(root), str(root))
@@ -50,13 +50,12 @@ def from_root(root: Path) -> Archive:
 
 
 def _devices(root: Path) -> dict[str, str | Unknown]:
-    """Return the files of those PCI devices that facts.sh reads, by the class that each states."""
+    """Return the files of those PCI devices whose class is one of DEVICE_CLASSES."""
     wanted = re.compile(DEVICE_CLASSES)
-    devices = root.glob("sys/bus/pci/devices/*/class")
-    states = {path: read_file(path) for path in devices}
+    codes = {path: read_file(path) for path in root.glob("sys/bus/pci/devices/*/class")}
     names = [
         f"{path.parent.relative_to(root)}/{name}"
-        for path, code in sorted(states.items())
+        for path, code in sorted(codes.items())
         if isinstance(code, str) and wanted.match(code)
         for name in DEVICE_FILES.split()
     ]
@@ -83,8 +82,8 @@ def _parts(root: Path) -> dict[str, bytes]:
 def from_tar(path: Path) -> Archive:
     """Return the archive that `paribus record` wrote to `path`; raises UserError for another file.
 
-    Nothing is written. Bounded in memory and time: a file made to fill either is refused, and so is
-    one with members that no recording has (links, devices, absolute names).
+    Nothing is unpacked to disk. A file that would take too much memory or time is refused, and so
+    is one with members that no recording has (links, devices, absolute names).
     """
     import io
     import tarfile
@@ -104,8 +103,8 @@ def from_tar(path: Path) -> Archive:
                     parts[name] = content.read()
     # Headers that refer to each other without end are a RecursionError of tarfile.
     except (OSError, EOFError, ValueError, RecursionError, tarfile.TarError) as error:
-        said = getattr(error, "strerror", None) or error  # a name may be long: it is the place
-        why = "headers without end" if isinstance(error, RecursionError) else said
+        cause = getattr(error, "strerror", None) or error  # without the path, which may be long
+        why = "headers without end" if isinstance(error, RecursionError) else cause
         raise UserError(
             f"not an archive of facts ({why})", place=str(path), fix="make one: paribus record"
         ) from error
@@ -113,7 +112,7 @@ def from_tar(path: Path) -> Archive:
 
 
 def _unpacked(path: Path) -> bytes:
-    """Return the tar file in a gzip file of one part, as record writes it; raises ValueError."""
+    """Return the tar file in the gzip file `path`; raises ValueError unless that has one part."""
     import zlib
 
     packed = read_bounded(path, MOST_BYTES, "a recording")
@@ -130,7 +129,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _checked(member: tarfile.TarInfo) -> str:
-    """Return the name of a member below the archive's root; raises ValueError for no such one."""
+    """Return the name of a member; raises ValueError unless it is a file or directory below "."."""
     name = member.name.removeprefix("./")
     if not (member.isreg() or member.isdir()) or member.size < 0:
         raise ValueError(f"{name[:80]!r} is no plain file")
@@ -140,7 +139,7 @@ def _checked(member: tarfile.TarInfo) -> str:
 
 
 def to_tar(archive: Archive, path: Path) -> int:
-    """Write `archive` to `path` as tar.gz, the same bytes each time; return how many files."""
+    """Write `archive` to `path` as tar.gz, with the same bytes each time; return how many files."""
     import gzip
     import io
     import tarfile
@@ -172,6 +171,7 @@ def _text(text: str | Unknown) -> bool:
 
 
 def _archive(parts: Mapping[str, bytes], place: str) -> Archive:
+    """Return the archive of the files of a recording by their paths; see the module."""
     files: dict[str, str | Unknown] = {}
     tools: dict[str, tuple[int, str] | Unknown] = {}
     lists: dict[str, list[str]] = {}
@@ -209,7 +209,7 @@ def _table(text: str | Unknown, place: str) -> dict[str, str]:
 
 
 def _links(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield where the devices of /sys lead to, as facts.sh does."""
+    """Yield the links of /sys to devices that facts.sh reads, and the paths where they lead."""
     for pattern in (
         *("sys/class/net/*/device", "sys/class/net/*/device/driver", "sys/class/net/*/master"),
         *("sys/class/infiniband/*/device", "sys/class/infiniband/*/device/driver"),

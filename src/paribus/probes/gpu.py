@@ -1,6 +1,7 @@
 """GPUs: from nvidia-smi or the driver's files on a node, from NVML on this machine.
 
-What changes by itself (temperature, clocks of the moment, throttling) is under gpu.N.now.
+gpu_facts(archive) returns {"gpu.count": 8, "gpu.0.model": "NVIDIA H100 ...", ...}. What changes by
+itself (temperature, clocks of the moment, throttling) is under gpu.N.now.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ def gpu_device(row: Mapping[str, Any], archive: Archive) -> Device:
 
 
 def _from_smi(archive: Archive) -> list[Device]:
+    """Return the GPUs that nvidia-smi printed, with their processes and remapped rows."""
     rows = _rows(archive.tool("nvidia-smi"))
     if not rows or "name" not in rows[0]:
         return []
@@ -87,10 +89,11 @@ def _from_smi(archive: Archive) -> list[Device]:
         address = _address(row.get("pci.bus_id"))
         if users is not Unknown.ABSENT:
             row["processes"] = users if isinstance(users, Unknown) else busy[address]
-        spare = {**row, **remapped.get(address, {})}
-        if _REMAPPED[0] in spare:
+        counts = {**row, **remapped.get(address, {})}
+        if _REMAPPED[0] in counts:
             row["remapped_rows"] = {
-                name.rpartition(".")[2]: fact(spare.get(name, Unknown.ABSENT)) for name in _REMAPPED
+                name.rpartition(".")[2]: fact(counts.get(name, Unknown.ABSENT))
+                for name in _REMAPPED
             }
     return [gpu_device(row, archive) for row in rows]
 
@@ -101,7 +104,10 @@ _REMAPPED = tuple(
 
 
 def _rows(output: str | Unknown) -> list[dict[str, Any]]:
-    """Return the rows of what nvidia-smi printed as CSV, by its header without units."""
+    """Return the rows of what nvidia-smi printed as CSV, by column; [] where that is unknown.
+
+    Of the header "name, memory.total [MiB]" the columns are "name" and "memory.total".
+    """
     if isinstance(output, Unknown):
         return []
     rows = list(csv.reader(io.StringIO(output.replace("\0", "")), skipinitialspace=True))
@@ -119,7 +125,7 @@ def _address(bus_id: Any) -> str:
 
 
 def _window(archive: Archive, path: str) -> dict[str, Any]:
-    """Return the largest window onto the device's memory in MiB: BAR 1 of NVIDIA's.
+    """Return {"bar1_mib": the largest window onto the device's memory}, BAR 1 of NVIDIA's.
 
     From `resource`, which has start, end and flags of each region; 0x200 is memory
     (include/linux/ioport.h), and the first six regions are the BARs.
@@ -179,7 +185,10 @@ def _from_drm(archive: Archive) -> list[Device]:
 
 
 def _wiring(matrix: str | Unknown) -> dict[str, int]:
-    """Return how many pairs of GPUs each kind of link joins, from `nvidia-smi topo -m`."""
+    """Return how many pairs of GPUs each kind of link joins: {"NV18": 28}.
+
+    `matrix` is what `nvidia-smi topo -m` printed.
+    """
     if isinstance(matrix, Unknown):
         return {}
     rows = [line.split() for line in matrix.split("\n")]

@@ -1,4 +1,7 @@
-"""The operating system, the clock that it keeps, and the firmware: kernel, modules, models."""
+"""The operating system, the clock that it keeps, and the firmware: kernel, modules, models.
+
+kernel_facts(archive) returns {"os.release": "6.8.0-40-generic", "os.modules": [...], ...}.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,12 @@ _FILES = {
     "os.nr_open": "/proc/sys/fs/nr_open",
 }
 _PLACES = ("root", "BOOT_IMAGE", "initrd", "resume", "ip", "rd.luks.uuid", "rd.lvm.lv", "ifname")
-"""Parameters that say where a machine boots from: another value on every node, and no matter."""
+"""Parameters that say where a machine boots from: they differ on every node and are left out."""
 
 _SECRET = re.compile(
     r"(passw(or)?d|passphrase|secret|token|key|psk|jwt|cookie|credentials?)$", re.IGNORECASE
 )
-"""Parameters that give installers and network disks their passwords."""
+"""How parameters end that give installers and network disks their passwords."""
 
 
 def kernel_facts(archive: Archive) -> dict[str, Any]:
@@ -86,7 +89,7 @@ _CLOCK_FILES = {
 
 
 def clock_facts(archive: Archive) -> dict[str, Any]:
-    """Return the clock source, whether the time is kept by a server, chrony's offset in s."""
+    """Return the clock sources, whether the time is synchronised, and chrony's offset in s."""
     facts = read_all(archive, _CLOCK_FILES)
     if "/run/systemd/timesync/synchronized" in archive.lists.get("present", ()):
         return {**facts, "clock.synchronised": "yes"}

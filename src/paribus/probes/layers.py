@@ -1,4 +1,7 @@
-"""What lies between the program and the machine: virtual machines, containers, namespaces, all."""
+"""What lies between the program and the machine: virtual machines, containers, namespaces.
+
+In Docker on a virtual machine of KVM, `layers.all` is ["kvm", "docker"].
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _FIRST = {
     "uts": 0xEFFFFFFE,
 }
 _EARLY = range(0xF0000000, 0xF0000000 + 160)
-# Words in the firmware's texts, the clock and the kernel's name, to the hypervisor that says so.
+# Words in the texts of firmware and clock, and the hypervisor that each shows.
 _HYPERVISORS = {
     "kvm": "kvm",
     "qemu": "qemu",
@@ -37,6 +40,7 @@ _HYPERVISORS = {
     "bhyve": "bhyve",
     "firecracker": "firecracker",
 }
+# Words in the names of control groups, and the engine of containers that each shows.
 _ENGINES = {
     "docker": "docker",
     "libpod": "podman",
@@ -46,6 +50,7 @@ _ENGINES = {
     "machine.slice": "nspawn",
     "crio": "cri-o",
 }
+# Files that engines leave in each container.
 _MARKS = {
     "/.dockerenv": "docker",
     "/run/.containerenv": "podman",
@@ -61,21 +66,21 @@ def layers_facts(archive: Archive) -> dict[str, Any]:
     machine, containers = _machine(archive), _containers(archive)
     groups, processor = archive.read("/proc/self/cgroup"), archive.read("/proc/cpuinfo")
     # An empty list is only known where there was something to see.
-    below = processor if isinstance(processor, Unknown) and not machine else machine
-    above = groups if isinstance(groups, Unknown) and not containers else containers
-    unseen = [part for part in (below, above) if isinstance(part, Unknown)]
+    known_machine = processor if isinstance(processor, Unknown) and not machine else machine
+    known_containers = groups if isinstance(groups, Unknown) and not containers else containers
+    unknown = [part for part in (known_machine, known_containers) if isinstance(part, Unknown)]
     return {
-        "layers.machine": below,
-        "layers.containers": above,
+        "layers.machine": known_machine,
+        "layers.containers": known_containers,
         "layers.namespaces": _namespaces(archive),
-        "layers.all": unseen[0] if unseen else [*machine, *containers],
+        "layers.all": unknown[0] if unknown else [*machine, *containers],
         "layers.root": _root(archive),
         "layers.user_map": scalar(archive.read("/proc/self/uid_map")),
     }
 
 
 def _machine(archive: Archive) -> list[str]:
-    """Return the hypervisor below us as a list of none or more words."""
+    """Return the hypervisors that show, sorted: ["kvm"], or [] where none does."""
     dmi = " ".join(
         archive.text(f"/sys/class/dmi/id/{name}")
         for name in ("sys_vendor", "product_name", "board_vendor", "bios_vendor")
@@ -96,6 +101,7 @@ def _machine(archive: Archive) -> list[str]:
 
 
 def _containers(archive: Archive) -> list[str]:
+    """Return the engines of the containers that we are in, sorted: ["docker"]."""
     found = {name for mark, name in _MARKS.items() if mark in archive.lists.get("present", ())}
     groups = archive.text("/proc/self/cgroup")
     found |= {name for word, name in _ENGINES.items() if word in groups}
@@ -113,16 +119,16 @@ def _containers(archive: Archive) -> list[str]:
 
 
 def own_namespaces(archive: Archive) -> list[str]:
-    """Return the kinds of namespace that are not the machine's first."""
-    own = []
+    """Return the kinds of namespace in which we are not in the machine's first: ["mnt", "pid"]."""
+    kinds = []
     for line in archive.lists.get("namespaces", ()):
         kind, _, digits = line.partition(" ")
         if kind in _FIRST and digits.isdecimal() and len(digits) < 20:
             number = int(digits)
             early = kind in ("mnt", "net") and number in _EARLY
             if number != _FIRST[kind] and not early:
-                own.append(kind)
-    return own
+                kinds.append(kind)
+    return kinds
 
 
 def _namespaces(archive: Archive) -> list[str] | Unknown:

@@ -1,4 +1,8 @@
-"""How busy a node is: what it waits for (PSI), what its hypervisor takes (steal), what runs."""
+"""How busy a node is: what it waits for (PSI), what its hypervisor takes (steal), what runs.
+
+load_facts_of(archive) returns one reading, {"load.busy_s": 1234.5, ...}; during(before, after) of
+two returns how much each total grew in a launch: {"load.during.busy_s": 3.2, ...}.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +32,26 @@ BESIDE = "load.during.consumers"
 """The fact that names who else used the processors during a launch."""
 
 ADAPTERS = "load.rdma."
-"""What the counters of RDMA ports, summed, begin with."""
+"""How the counters of RDMA ports begin; the name of the counter follows. Sums over all ports."""
 
 GPUS = "load.gpu."
-"""What the counters of GPUs begin with; the UUID and what is counted follow. Times grow, in ns."""
+"""How the counters of GPUs begin: load.gpu.UUID.COUNTER. Those of times are in ns."""
 
 OURS = "kernel.gpu."
-"""What the facts of GPUs begin with that our kernels say."""
+"""How the facts of GPUs begin that our kernels print."""
 
 _OF_GPUS = ("others_percent", "clock_least_mhz")
-"""What the reading after a launch says of that launch alone."""
+"""Values of GPUs that, in the reading after a launch, are of that launch alone."""
 
 LEAST_SHARE = 0.05
-"""Share of a processor from which on a command is worth naming."""
+"""A command with a smaller share of a processor is not named."""
 
 MOST_NAMED = 5
-"""Commands that are named at most."""
+"""No more commands are named: those with the largest shares."""
 
 
 def load_facts_of(archive: Archive) -> dict[str, Any]:
-    """Return the load now, and totals since boot whose growth shows what happened meanwhile.
+    """Return the load now, and totals since boot, whose growth between two readings is the load.
 
     `load.average_1min` and `load.running` are numbers of tasks; `load.X_pressure_10s` is the
     percentage of the last 10 s in which some task waited for X, `load.X_pressure_us` the total;
@@ -70,9 +74,9 @@ def load_facts_of(archive: Archive) -> dict[str, Any]:
 
 
 def background_load(archive: Archive, cores: Collection[int] = ()) -> Facts:
-    """Return the keys under load. that `archive` gives: before a launch, after it, or between.
+    """Return the facts of `archive` under load.; see `load_facts_of`.
 
-    With the `cores` that ranks are bound to, also how busy these were: load.bound_busy_s.
+    With `cores`, those that ranks are bound to, also load.bound_busy_s: how long they were busy.
     """
     facts = load_facts_of(archive)
     if cores:
@@ -98,38 +102,48 @@ def during(before: Facts, after: Facts) -> dict[str, float]:
 
 
 def of_gpus(before: Facts, after: Facts) -> dict[tuple[str, str], float]:
-    """Return what GPUs counted in a launch, by UUID and what: times in ns, a share in percent."""
-    seen = {**load_between(before, after), **_after(after)}
-    split = {key: key[len(GPUS) :].rpartition(".") for key in seen if key.startswith(GPUS)}
-    return {(gpu, what): seen[key] for key, (gpu, _, what) in split.items()}
+    """Return what GPUs counted in a launch, by UUID and counter.
+
+    {("GPU-1f", "throttled_heat_ns"): 2e9, ("GPU-1f", "others_percent"): 40.0}
+    """
+    values = {**load_between(before, after), **_after(after)}
+    split = {key: key[len(GPUS) :].rpartition(".") for key in values if key.startswith(GPUS)}
+    return {(gpu, counter): values[key] for key, (gpu, _, counter) in split.items()}
 
 
 def used_gpus(counted: Facts, launch: Facts) -> frozenset[str]:
-    """Return the UUIDs of the GPUs that a launch used, of those that `counted` has; all if unknown.
+    """Return the UUIDs of the GPUs that a launch used; all that `counted` has where one is unknown.
 
-    Our kernels say at which PCI addresses theirs were. Of other programs CUDA_VISIBLE_DEVICES of
-    the arm may name UUIDs, or how they begin; its numbers are in an order of CUDA's own.
+    Facts of our kernels state the PCI addresses of their GPUs. For other programs the words of
+    CUDA_VISIBLE_DEVICES count, where they are UUIDs or how UUIDs begin; numbers do not count, for
+    CUDA has an order of its own.
     """
-    of_each = [key[len(GPUS) :].rpartition(".") for key in counted if key.startswith(GPUS)]
-    there = {gpu for gpu, _, _ in of_each}
-    places = {str(counted[f"{GPUS}{gpu}.address"]): gpu for gpu, _, w in of_each if w == "address"}
-    at = [v for key, v in launch.items() if key.startswith(OURS) and key.endswith(".address")]
-    own = {places.get(str(place)) for place in at}
-    if not at:
+    keys = [key[len(GPUS) :].rpartition(".") for key in counted if key.startswith(GPUS)]
+    every = {gpu for gpu, _, _ in keys}
+    at = {str(counted[f"{GPUS}{gpu}.address"]): gpu for gpu, _, what in keys if what == "address"}
+    addresses = [
+        value for key, value in launch.items() if key.startswith(OURS) and key.endswith(".address")
+    ]
+    if addresses:
+        used = {at.get(str(address)) for address in addresses}
+    else:
         words = str(launch.get("env.CUDA_VISIBLE_DEVICES", "")).split(",")
-        own = {_named(word.strip(), there) for word in words}
-    return frozenset(one for one in (there if None in own else own) if one)
+        used = {_gpu_of(word.strip(), every) for word in words}
+    return frozenset(gpu for gpu in (every if None in used else used) if gpu)
 
 
-def _named(word: str, there: Collection[str]) -> str | None:
-    """Return the UUID of a GPU, or of the GPU of a part, as CUDA before R470 has it; else None."""
+def _gpu_of(word: str, gpus: Collection[str]) -> str | None:
+    """Return the one of `gpus` that a word such as "GPU-1f3a" means, None where it is not one.
+
+    "MIG-GPU-1f3a.../1/0" is a part of a GPU, as CUDA before R470 writes it: it means that GPU.
+    """
     begin = word.removeprefix("MIG-").partition("/")[0]
-    found = [gpu for gpu in there if begin.startswith("GPU-") and gpu.startswith(begin)]
+    found = [gpu for gpu in gpus if begin.startswith("GPU-") and gpu.startswith(begin)]
     return found[0] if len(found) == 1 else None
 
 
 def _after(after: Facts) -> dict[str, float]:
-    """Return what the reading after a launch says of that launch alone."""
+    """Return the values of GPUs that are of the launch alone: those of _OF_GPUS."""
     return {
         key: value
         for key, value in after.items()
@@ -138,16 +152,16 @@ def _after(after: Facts) -> dict[str, float]:
 
 
 def shares(seconds: Mapping[str, float], window: float) -> list[str]:
-    """Return commands by their share of a processor in `window`, most first: ["yes 98%"]."""
+    """Return commands by their share of a processor in `window` s, most first: ["yes 98%"]."""
     found = sorted(((used / window, name) for name, used in seconds.items()), reverse=True)
     return [f"{name} {share:.0%}" for share, name in found[:MOST_NAMED] if share >= LEAST_SHARE]
 
 
 def beside(before: Readings, after: Readings, own: int, window: float) -> list[str]:
-    """Return who used the processors from `before` to `after`, by share, as `shares` does.
+    """Return the commands that used processors from `before` to `after`, as `shares` does.
 
-    Without the process `own` and what it started. One that began meanwhile counts whole, one that
-    ended meanwhile is not seen.
+    The process with the number `own` and those that it started are left out. Of a process that
+    began between the readings all its time counts; one that ended between them is not seen.
     """
     used: dict[str, float] = {}
     for process, (command, _, seconds) in after.items():
@@ -158,6 +172,7 @@ def beside(before: Readings, after: Readings, own: int, window: float) -> list[s
 
 
 def _under(readings: Readings, process: int, own: int) -> bool:
+    """Return whether `process` is `own` or below it, by the numbers of parents."""
     for _ in range(64):  # numbers are given anew: two readings of one moment may make a circle
         if process == own:
             return True
@@ -168,7 +183,10 @@ def _under(readings: Readings, process: int, own: int) -> bool:
 
 
 def _consumers(lines: Sequence[str]) -> Any:
-    """Return who used the processors while the script read: rows of ticks and a command."""
+    """Return the commands that used processors while facts.sh read, as `shares` does.
+
+    Lines are "TICKS COMMAND" and "window TICKS"; "denied" or "cut" if facts.sh could not read.
+    """
     used: dict[str, float] = {}
     window: Any = Unknown.UNREADABLE
     for line in lines:
@@ -185,7 +203,7 @@ def _consumers(lines: Sequence[str]) -> Any:
 
 
 def _adapters(archive: Archive) -> dict[str, int]:
-    """Return the counters of all RDMA ports, summed: the growth in a launch is that of all."""
+    """Return each counter of RDMA ports, summed over all ports of the node."""
     sums: dict[str, int] = {}
     for group in ("counters", "hw_counters"):
         for device, port, name in archive.matches(f"/sys/class/infiniband/*/ports/*/{group}/*"):
@@ -196,15 +214,16 @@ def _adapters(archive: Archive) -> dict[str, int]:
 
 
 def _gpus(archive: Archive) -> dict[str, Any]:
-    """Return what gpu_counters.py read of each GPU, but for its energy."""
-    return {
-        f"{GPUS}{gpu}.{what}": text if what == "address" else number(text)
-        for gpu, what in archive.matches("/gpu/*/*")
-        for text in (archive.read(f"/gpu/{gpu}/{what}"),)
-    }
+    """Return what gpu_counters.py read of each GPU, except for its energy."""
+    facts: dict[str, Any] = {}
+    for gpu, what in archive.matches("/gpu/*/*"):
+        text = archive.read(f"/gpu/{gpu}/{what}")
+        facts[f"{GPUS}{gpu}.{what}"] = text if what == "address" else number(text)
+    return facts
 
 
 def _pressure(text: str | Unknown) -> tuple[Any, Any]:
+    """Return avg10 (percent) and total (us) of the line "some avg10=0.00 ... total=123"."""
     if isinstance(text, Unknown):
         return text, text
     for line in text.split("\n"):
@@ -215,20 +234,21 @@ def _pressure(text: str | Unknown) -> tuple[Any, Any]:
 
 
 def _busy(text: str | Unknown, cores: Collection[int]) -> Any:
-    """Return the seconds that `cores` were busy since boot; unknown unless each has its line."""
+    """Return how many seconds `cores` were busy since boot; unknown unless each has its line."""
     if isinstance(text, Unknown):
         return text
     wanted = {f"cpu{core}" for core in cores}
     ticks = [line.split()[1:] for line in text.split("\n") if line.partition(" ")[0] in wanted]
     if len(ticks) < len(wanted) or not all(
-        len(one) >= 7 and "".join(one).isdigit() for one in ticks
+        len(row) >= 7 and "".join(row).isdigit() for row in ticks
     ):
         return Unknown.UNREADABLE
     # user, nice, system, then interrupts: idle and waiting for disks lie between them.
-    return sum(int(one[n]) for one in ticks for n in (0, 1, 2, 5, 6)) / TICKS_PER_S
+    return sum(int(row[n]) for row in ticks for n in (0, 1, 2, 5, 6)) / TICKS_PER_S
 
 
 def _stat(text: str | Unknown) -> dict[str, Any]:
+    """Return the facts of /proc/stat: times of all processors in s, and numbers of tasks."""
     names = ("load.busy_s", "load.iowait_s", "load.steal_s")
     counts = {"procs_running": "load.running", "procs_blocked": "load.blocked"}
     counts["ctxt"] = "load.context_switches"

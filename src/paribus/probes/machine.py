@@ -1,7 +1,7 @@
 """What Paribus reads of the machine that it executes on: load, processor times, cores to use.
 
-Cheap enough for twice a launch. What a machine is, facts.sh reads, from inside an arm. `root` may
-be the directory of another machine's files.
+Each is cheap enough to be read before and after every launch; what a machine is, facts.sh reads
+from inside an arm. `root` may be a directory with the files of another machine.
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ def load_facts(
 ) -> Facts:
     """Return how busy the machine is now, by the keys under load. of docs/facts.md.
 
-    `cores` are those that ranks are bound to, if they are; `since_s`, seconds since 1970, is when
-    a launch began that has ended.
-
-    Cheap enough for twice a launch (under 1 ms, without GPUs): `load_between` shows what grew
-    meanwhile.
+    `cores` are those that ranks are bound to, if they are; `since_s` (seconds since 1970) is when
+    the launch began that has just ended. Takes under 1 ms without GPUs; `load_between` of two such
+    returns what grew.
     """
     files = {name: read_file(path) for name, path in _paths(root)}
     if root == Path("/") and os.path.exists(energy.GPUS):  # noqa: PTH110
@@ -49,9 +47,11 @@ _SHORT_S = 1.0
 
 
 def processor_times(root: Path = Path("/")) -> Readings:
-    """Return what the processes that show have used so far; of more than 2000 as facts.sh has it.
+    """Return how long each visible process has used processors so far.
 
-    About 4 us a process: `probes.load.beside` shows who was busy between two readings.
+    Of more than 2000 processes only those with numbers of five digits or more, as in facts.sh; none
+    if these are more than 2000, too. Takes about 4 us a process. `probes.load.beside` of two such
+    returns who was busy between them.
     """
     try:
         numbers = [entry.name for entry in os.scandir(root / "proc") if entry.name.isdecimal()]
@@ -61,17 +61,17 @@ def processor_times(root: Path = Path("/")) -> Readings:
         numbers = [number for number in numbers if len(number) > 4]
     found = {}
     for number in numbers if len(numbers) <= _MOST_PROCESSES else ():
-        if known := process_of(_bytes(f"{root}/proc/{number}/stat")):
-            found[int(number)] = known
+        if reading := process_of(_bytes(f"{root}/proc/{number}/stat")):
+            found[int(number)] = reading
     return found
 
 
 class Others:
-    """Who else uses the processors while a launch goes on, from one reading for each launch.
+    """Who else uses the processors during a launch: `begin` before it, `end` after it.
 
-    The reading after a launch is also the one before the next, where so little time lies between
-    them that one core gains in it no share that is named; otherwise another is taken. Of a launch
-    shorter than _SHORT_S, the figures are those of the time around it.
+    The reading after a launch also serves as the one before the next, unless so much time lies
+    between them that a process busy in it alone would be named. The figures of a launch shorter
+    than _SHORT_S include the time around it.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Others:
         self._at = self._longest_s = -math.inf
 
     def begin(self) -> None:
-        """Make sure that there is a reading of before the launch that begins now."""
+        """Read the processes unless the last reading is recent enough."""
         if time.monotonic() - self._at > self._longest_s:
             self._readings, self._at = processor_times(), time.monotonic()
 
@@ -88,7 +88,7 @@ class Others:
         readings, now = processor_times(), time.monotonic()
         window = now - self._at
         named = beside(self._readings, readings, os.getpid(), window)
-        # The next launch is taken to last as long as this one.
+        # Assumes that the next launch lasts as long as this one.
         self._longest_s = LEAST_SHARE * max(_SHORT_S, window)
         self._readings, self._at = readings, now
         return tuple(named)
@@ -96,7 +96,7 @@ class Others:
 
 @lru_cache(1 << 12)  # most processes have done nothing since they were read last
 def process_of(stat: bytes) -> tuple[str, int, float] | None:
-    """Return command, number of the parent and seconds used, of a process's `stat`; None: gone."""
+    """Return command, parent's number and seconds used, from a process's `stat`; None if gone."""
     head, _, rest = stat.rpartition(b")")
     cells = rest.split(None, 13)
     if len(cells) < 13 or not all(cells[n].isdigit() for n in (1, 11, 12)):
@@ -107,7 +107,7 @@ def process_of(stat: bytes) -> tuple[str, int, float] | None:
 
 
 def _bytes(path: str) -> bytes:
-    """Return what a short file holds, nothing if it is gone: in half the time that open() takes."""
+    """Return up to 4096 bytes of a file, b"" if it is gone; in half the time that open() takes."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -128,14 +128,17 @@ _LOAD = (
 
 @cache
 def _paths(root: Path) -> tuple[tuple[str, Path], ...]:
-    """Return the files that show the load, by their names; made once, as joining paths is slow."""
+    """Return the files that show the load: (path in facts, path below `root`).
+
+    Cached, as joining paths is slow.
+    """
     names = (*_LOAD, *_cpu_stat(root), *_adapter_counters(root), *_energy(root))
     return tuple((name, root / name.lstrip("/")) for name in names)
 
 
 def _adapter_counters(root: Path) -> tuple[str, ...]:
     """Return the paths of the counters of RDMA ports that facts.sh reads, if there are any."""
-    wanted = [one for one in patterns() if "/ports/*/counters/" in one or "/hw_counters/" in one]
+    wanted = [p for p in patterns() if "/ports/*/counters/" in p or "/hw_counters/" in p]
     if not (root / "sys/class/infiniband").is_dir():
         return ()
     found = (path for pattern in wanted for path in root.glob(pattern.lstrip("/")))
@@ -149,8 +152,10 @@ def _energy(root: Path) -> tuple[str, ...]:
 
 
 def _cpu_stat(root: Path) -> tuple[str, ...]:
-    """Return the cpu.stat of our own group and of those above, in version 2 or 1, if they are
-    there: any of them may have a quota."""
+    """Return the paths of cpu.stat of our control group and those above, of version 2 or 1.
+
+    Any of these groups may have a quota. () where there are no such files.
+    """
     for line in _read(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, group = rest.partition(":")
@@ -180,14 +185,15 @@ def shares(physical: Sequence[tuple[int, ...]], parts: int) -> list[tuple[int, .
     """Return the cores of each of `parts` equal shares of neighbouring `physical` cores.
 
     Siblings stay together, or two shares would slow each other down. In each share one hardware
-    thread of each physical core comes before its siblings; what does not divide is left out.
+    thread of each physical core comes before the others; cores that remain are in no share:
+    two shares of [(0, 4), (1, 5), (2, 6)] are [(0, 4), (1, 5)].
     """
     each = len(physical) // parts
     found = []
     for part in range(parts):
-        mine = physical[part * each : (part + 1) * each]
-        firsts = [threads[0] for threads in mine]
-        found.append((*firsts, *sorted(core for threads in mine for core in threads[1:])))
+        group = physical[part * each : (part + 1) * each]
+        firsts = [threads[0] for threads in group]
+        found.append((*firsts, *sorted(core for threads in group for core in threads[1:])))
     return found
 
 

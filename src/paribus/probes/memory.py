@@ -1,4 +1,7 @@
-"""Memory: how much, in how many NUMA nodes, in which pages, with which policies."""
+"""Memory: how much, in how many NUMA nodes, in which pages, with which policies.
+
+memory_facts(archive) returns {"memory.total_kib": 263000000, "numa.nodes": 2, ...}.
+"""
 
 from __future__ import annotations
 
@@ -59,6 +62,7 @@ def memory_facts(archive: Archive) -> dict[str, Any]:
 
 
 def _kib(info: str | Unknown, name: str) -> int | float | Unknown:
+    """Return the number in a line such as "MemTotal: 123 kB" or "Node 0 MemTotal: 123 kB"."""
     if isinstance(info, Unknown):
         return info
     for key, value in fields(info):
@@ -68,9 +72,9 @@ def _kib(info: str | Unknown, name: str) -> int | float | Unknown:
 
 
 def _numa(archive: Archive) -> dict[str, Any]:
-    """Return the nodes that hold memory of the processors, and what is near what.
+    """Return number, processors, balance and distances of the NUMA nodes of the processors.
 
-    The memory of NVIDIA GPUs that the driver makes nodes of is counted apart.
+    Nodes that the NVIDIA driver makes of GPUs' memory are counted by `numa.gpu_nodes` alone.
     """
     names = archive.names(_NODE + "node*/cpulist")
     if not names:
@@ -82,9 +86,9 @@ def _numa(archive: Archive) -> dict[str, Any]:
         why = gpus if isinstance(gpus, Unknown) else cpus
         return dict.fromkeys(("numa.nodes", *_OF_NODES), why)
     kept = [n for n in names if n not in gpus and (cpus[n] or sizes[n] != 0)]
-    known = all_known(sizes[n] for n in kept)
+    kib = all_known(sizes[n] for n in kept)
     return {
-        "numa.nodes": known if isinstance(known, Unknown) else sum(size > 0 for size in known),
+        "numa.nodes": kib if isinstance(kib, Unknown) else sum(size > 0 for size in kib),
         "numa.cpus": [cpus[n] for n in kept],
         "numa.memory_balance": _balance([sizes[n] for n in kept]),
         "numa.distance": all_known(_distances(archive, n, names, kept) for n in kept),
@@ -121,7 +125,10 @@ def _cpus_of_nodes(archive: Archive, names: Sequence[str]) -> dict[str, int] | U
 
 
 def _distances(archive: Archive, node: str, names: Sequence[str], kept: Sequence[str]) -> Any:
-    """Return the distances from `node` to those `kept` of all nodes, as the kernel writes them."""
+    """Return the distances from `node` to the nodes in `kept`, as the kernel writes them: "10 21".
+
+    `names` are all nodes, of which the kernel's line has one number each.
+    """
     text = archive.read(f"{_NODE}node{node}/distance")
     if isinstance(text, Unknown):
         return text
@@ -132,9 +139,10 @@ def _distances(archive: Archive, node: str, names: Sequence[str], kept: Sequence
 
 
 def _balance(sizes: list[int | float | Unknown]) -> Any:
-    """Return each node's memory divided by the mean, to 0.1: all 1.0 where it is even.
+    """Return each node's memory divided by the mean, to 0.1: [1.0, 1.0] where it is even.
 
-    No sizes: a hypervisor gives and takes pages, and firmware keeps some for itself.
+    Sizes would differ between equal machines: hypervisors give and take pages, and firmware keeps
+    some for itself.
     """
     known = [size for size in sizes if not isinstance(size, Unknown)]
     if len(known) < len(sizes) or sum(known) <= 0:
@@ -143,7 +151,10 @@ def _balance(sizes: list[int | float | Unknown]) -> Any:
 
 
 def _modules(archive: Archive) -> dict[str, Any]:
-    """Return what EDAC, readable by all, says of the memory modules; speeds need root (tools)."""
+    """Return the facts of the memory modules that EDAC states, which all may read.
+
+    Their speeds are in tools.py: only root may read those.
+    """
     controllers = archive.names(_EDAC + "*/mc_name")
     dimms: list[str] = []
     kinds = []

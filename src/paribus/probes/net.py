@@ -69,8 +69,8 @@ def _role(archive: Archive, name: str, routed: set[str]) -> str:
     if base + "device" in archive.links or name in routed:
         return "ethernet"
     master = base + "master" in archive.links
-    # In a network of its own the link to the others is all there is. Its number may be that of its
-    # other end, which is counted elsewhere.
+    # In a network namespace of our own the link to the outside is the only interface. Its number
+    # may be that of its other end, for the other namespace has numbers of its own.
     if "net" in own_namespaces(archive) and not master:
         return "ethernet"
     paired = archive.text(base + "iflink") != archive.text(base + "ifindex")
@@ -97,33 +97,33 @@ def _device(archive: Archive, name: str, role: str, routed: bool) -> Device:
     if ecn:
         bits = [archive.read(f"{base}ecn/roce_{p}/enable/{n}") for p in ("np", "rp") for n in ecn]
         known = all_known(bits)
-        half = len(ecn)
-        settings["ecn"] = (
-            known if isinstance(known, Unknown) else ["".join(known[:half]), "".join(known[half:])]
-        )
+        if isinstance(known, Unknown):
+            settings["ecn"] = known
+        else:
+            settings["ecn"] = ["".join(known[: len(ecn)]), "".join(known[len(ecn) :])]
     rank = (0 if routed else 1, positive(settings["speed"]))
     chain = addresses(archive.links.get(base + "device", ""))
-    # Interrupts are settings too, but such that may be set anew: no reason to count otherwise.
+    # Where interrupts go is a setting, too, but one that changes: it must not change the order.
     volatile = (irq_facts(archive, chain[-1]) if chain else {}) | ethtool_counters(archive, name)
     return Device(role, hardware, settings, {"name": name}, volatile, rank)
 
 
 def _queues(archive: Archive, name: str) -> dict[str, Any]:
-    """Return how many receive and transmit queues there are; nothing where that was not asked."""
+    """Return {"queues": [receive, transmit]}, their numbers; {} where that was not asked."""
     for line in archive.lists.get("queues", ()):
-        own, *counts = line.split(" ")
-        if own == name and len(counts) == 2:
+        interface, *counts = line.split(" ")
+        if interface == name and len(counts) == 2:
             return {"queues": [number(count) for count in counts]}
     return {}
 
 
 def _speed(text: str | Unknown) -> int | float | Unknown:
-    """Return Mbit/s; -1 is how a driver says that it does not know."""
+    """Return Mbit/s, UNSUPPORTED for -1: so a driver says that it does not know."""
     value = number(text)
     return Unknown.UNSUPPORTED if value == -1 else value
 
 
 def _routed(archive: Archive) -> set[str]:
-    """Return the interfaces with a default route (destination and mask 0)."""
+    """Return the names of the interfaces with a default route (destination and mask 0)."""
     rows = (line.split() for line in archive.text("/proc/net/route").split("\n")[1:])
     return {row[0] for row in rows if len(row) > 7 and row[1] == row[7] == "00000000"}

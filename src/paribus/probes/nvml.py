@@ -14,7 +14,7 @@ from paribus.probes.archive import Archive, Unknown
 def with_nvml(archive: Archive) -> Archive:
     """Return `archive` with what NVML says in place of nvidia-smi's output, if that is absent.
 
-    Unchanged where the library, the driver or a GPU is missing; never raises for those.
+    Returns it unchanged where the library, the driver or a GPU is missing.
     """
     if archive.tools.get("nvidia-smi", Unknown.ABSENT) is not Unknown.ABSENT:
         return archive
@@ -29,7 +29,10 @@ def with_nvml(archive: Archive) -> Archive:
 
 
 def gpu_rows() -> list[dict[str, str]]:
-    """Return a row for every GPU with the columns and units of `nvidia-smi --query-gpu`."""
+    """Return a row for each GPU with the columns and units of `nvidia-smi --query-gpu`: "80 W".
+
+    [] where there is no library or driver.
+    """
     try:
         import pynvml
     except ImportError:

@@ -25,11 +25,10 @@ def addresses(path: str) -> list[str]:
 
 
 def link(archive: Archive, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return hardware and settings of the PCI device that `path` leads to or through.
+    """Return hardware and settings of the last PCI device on `path`; ({}, {}) without one.
 
-    `bridges` is how many are above it: 1 is a root port, 3 a switch below one. `path_width` is the
-    narrowest current link between it and the processor: what a switch above leaves to it. Two empty
-    ones for a device that is not on PCI.
+    `pci.bridges` is how many are above it: 1 is a root port, 3 a switch below one. `pci.path_width`
+    is the narrowest current link between it and the processor, in lanes.
     """
     chain = addresses(path)
     if not chain:
@@ -41,7 +40,7 @@ def link(archive: Archive, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
         "pci.width_most": _width(archive.read(base + "max_link_width")),
         "pci.speed_most": _speed(archive.read(base + "max_link_speed")),
     }
-    widths = [_width(archive.read(f"{_PCI}{at}/current_link_width")) for at in chain]
+    widths = [_width(archive.read(f"{_PCI}{address}/current_link_width")) for address in chain]
     known = [width for width in widths if isinstance(width, int) and width > 0]
     settings = {
         "pci.width": widths[-1],
@@ -53,7 +52,10 @@ def link(archive: Archive, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def pci_facts(archive: Archive) -> dict[str, Any]:
-    """Return the facts of PCI devices that have no room of their own, and of the whole tree."""
+    """Return the facts of NVMe disks and accelerators, and of the whole tree of PCI devices.
+
+    Network interfaces and GPUs have their own modules; here they are only counted.
+    """
     devices = []
     counts: Counter[str] = Counter()
     for address in archive.names(_PCI + "*/class"):
@@ -73,7 +75,7 @@ def pci_facts(archive: Archive) -> dict[str, Any]:
 
 
 def _kind(code: str) -> str:
-    """Return what kind of device states the class `code`; "" for a bridge and what is not read."""
+    """Return the kind of device with the class `code`: "nvme" for "0x010802", "" for a bridge."""
     table = _KINDS | _OTHERS
     return next((kind for start, kind in table.items() if code.startswith(start)), "")
 
@@ -84,8 +86,10 @@ _CONTROLS = ("SV", "TB", "RR", "CR", "UF", "EC", "DT")
 
 
 def _access_control(archive: Archive) -> dict[str, int] | Unknown:
-    """Return how many bridges have which access controls on: redirects send GPU to GPU traffic
-    through the processor."""
+    """Return how many bridges have which access controls on: {"SV RR CR UF": 4, "none": 2}.
+
+    Redirects (RR, CR) send traffic between GPUs through the processor.
+    """
     found: Counter[str] = Counter()
     bridges = [line.split(" ") for line in archive.lists.get("bridges", ())]
     for words in bridges:
@@ -100,8 +104,10 @@ def _access_control(archive: Archive) -> dict[str, int] | Unknown:
 
 
 def redirects(archive: Archive) -> dict[str, bool]:
-    """Return for each bridge whose access controls can be read whether it redirects: requests (RR)
-    or completions (CR) between devices below it then pass the root complex."""
+    """Return whether each bridge redirects, by its address, of those whose controls can be read.
+
+    Requests (RR) or completions (CR) between devices below it then pass the root complex.
+    """
     found = {}
     for line in archive.lists.get("bridges", ()):
         address, _, space = line.partition(" ")
@@ -112,7 +118,7 @@ def redirects(archive: Archive) -> dict[str, bool]:
 
 
 def _extended_capability(space: str, wanted: int) -> int | None:
-    """Return the 16 bits at offset 6 of the capability `wanted`; None where a device has none.
+    """Return the 16 bits at offset 6 of the capability `wanted`; None where a device lacks it.
 
     `space` is the configuration space from 0x100 on, in hex, lowest byte first.
     """
@@ -170,12 +176,12 @@ def _identifier(archive: Archive, address: str) -> str | Unknown:
 
 
 def _speed(text: str | Unknown) -> Any:
-    """Return the speed as the kernel writes it, unless it writes that it does not know."""
+    """Return the speed as the kernel writes it: "16.0 GT/s PCIe"; UNSUPPORTED for "Unknown"."""
     speed = scalar(text)
     return Unknown.UNSUPPORTED if str(speed).lower().startswith("unknown") else speed
 
 
 def _width(text: str | Unknown) -> Any:
-    """Return the lanes; 0 lanes are what a device without a link states."""
+    """Return the lanes; UNSUPPORTED for 0 or 255, which devices without a link state."""
     width = number(text)
     return Unknown.UNSUPPORTED if width in (0, 255) else width

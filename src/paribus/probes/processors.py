@@ -1,5 +1,7 @@
 """Which hardware threads are one core, and which are one socket: by the lists each thread states.
 
+cores(archive) returns [(0, 4), (1, 5), (2, 6), (3, 7)] of four cores with two threads each.
+
 The kernel's numbers (core_id, physical_package_id) are not used for that: they repeat from die to
 die, book to book and drawer to drawer, and are -1 where firmware says nothing.
 Source: Documentation/admin-guide/cputopology.rst of Linux.
@@ -25,8 +27,8 @@ Core = tuple[str, str]
 def online(archive: Archive) -> list[int] | Unknown:
     """Return the hardware threads that are online, sorted.
 
-    Where the kernel has no list of them, those with a topology: that of others is taken away. One
-    that is online and has no topology makes the whole ABSENT.
+    Where the kernel has no list of them, those with a directory topology, which the kernel removes
+    of others. ABSENT where a thread of the list has no such directory.
     """
     names = {name for path in (*_CORE, *_SOCKET) for name in archive.names(_topology("*", path))}
     found = sorted(int(name[3:]) for name in names if name[3:].isdecimal() and len(name) < 9)
@@ -45,15 +47,15 @@ def cores(archive: Archive) -> list[tuple[int, ...]] | Unknown:
     cpus = online(archive)
     if isinstance(cpus, Unknown):
         return cpus
-    wrong = _not_parted(cpus, [_first(archive, cpu, _CORE) for cpu in cpus])
-    return wrong or cores_of(archive, cpus)
+    why_not = _inconsistent(cpus, [_first(archive, cpu, _CORE) for cpu in cpus])
+    return why_not or cores_of(archive, cpus)
 
 
 def sockets(archive: Archive) -> list[tuple[int, ...]] | Unknown:
     """Return the online hardware threads of each socket, in the order of the first.
 
-    Recordings without the lists have the number of each thread's socket; UNSUPPORTED where that is
-    -1, for nobody knows then.
+    Without the lists, as in some recordings, by the number of each thread's socket; UNSUPPORTED
+    where such a number is -1.
     """
     cpus = online(archive)
     if isinstance(cpus, Unknown):
@@ -68,15 +70,15 @@ def sockets(archive: Archive) -> list[tuple[int, ...]] | Unknown:
         return (
             Unknown.UNSUPPORTED if min(numbers) < 0 else _grouped(zip(cpus, numbers, strict=True))
         )
-    wrong = _not_parted(cpus, lists)
-    return wrong or _grouped(zip(cpus, lists, strict=True))
+    why_not = _inconsistent(cpus, lists)
+    return why_not or _grouped(zip(cpus, lists, strict=True))
 
 
 def cores_of(archive: Archive, cpus: Iterable[int]) -> list[tuple[int, ...]]:
-    """Return those of `cpus` that are threads of one core together, in the order of the first.
+    """Return `cpus` grouped by core, in the order of the first.
 
-    One that does not say who its siblings are is a core of its own: there is nothing better to do
-    for who must run somewhere.
+    A thread that does not state its siblings is taken for a core of its own: ranks must be placed
+    somewhere all the same.
     """
     return _grouped((cpu, _core(archive, cpu)) for cpu in sorted(cpus))
 
@@ -87,7 +89,7 @@ def core_paths(cpus: Iterable[int]) -> list[str]:
 
 
 def _core(archive: Archive, cpu: int) -> Core:
-    """Return what all threads of a core have in common, and no thread of another core.
+    """Return a key that all threads of a core share, and no thread of another core has.
 
     The two cores of an AMD compute unit (families 15h and 16h) state each other as siblings, but
     each has a core_id of its own; threads of one core share theirs.
@@ -104,12 +106,12 @@ def _first(archive: Archive, cpu: int, names: Iterable[str]) -> str | Unknown:
     return next((text for text in texts if text is not Unknown.ABSENT), Unknown.ABSENT)
 
 
-def _not_parted(cpus: Sequence[int], lists: Iterable[str | Unknown]) -> Unknown | None:
-    """Return why `lists`, one of each of `cpus`, do not part them; None if they do.
+def _inconsistent(cpus: Sequence[int], lists: Iterable[str | Unknown]) -> Unknown | None:
+    """Return why `lists`, one of each of `cpus`, do not divide `cpus` into groups; None if they do.
 
-    They do where each names its own thread and is stated by as many of `cpus` as it names.
+    They do where each list names its own thread and is stated by as many of `cpus` as it names.
     """
-    own = [(cpu, cpu) for cpu in cpus]
+    single = [(cpu, cpu) for cpu in cpus]
     counts: Counter[str] = Counter()
     for cpu, text in zip(cpus, lists, strict=True):
         if isinstance(text, Unknown):
@@ -120,12 +122,13 @@ def _not_parted(cpus: Sequence[int], lists: Iterable[str | Unknown]) -> Unknown 
         counts[text] += 1
     for text, count in counts.items():
         spans = ranges(text)
-        if isinstance(spans, Unknown) or common(spans, own) != count:
+        if isinstance(spans, Unknown) or common(spans, single) != count:
             return Unknown.UNREADABLE
     return None
 
 
 def _grouped(pairs: Iterable[tuple[int, object]]) -> list[tuple[int, ...]]:
+    """Return the first items of `pairs` grouped by the second, groups in the order they begin."""
     found: dict[object, tuple[int, ...]] = {}
     for cpu, group in pairs:
         found[group] = (*found.get(group, ()), cpu)

@@ -1,4 +1,8 @@
-"""RDMA ports: InfiniBand, RoCE and others, by what they are; the names differ between equal VMs."""
+"""RDMA ports: InfiniBand, RoCE and others, numbered by what they are.
+
+Facts of the first port are rdma.0.rate, rdma.0.link_layer, ...; its name, which differs between
+equal virtual machines, is rdma.0.name.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,10 @@ _COUNTERS = {
         *("sent_pkts", "rcvd_pkts"),
     ),
 }
-"""Those that count trouble, and the traffic; data in units of 4 bytes (InfiniBand spec, PMA)."""
+"""Counters of errors and of traffic that are read, by directory.
+
+*_data are in units of 4 bytes (InfiniBand specification, PMA).
+"""
 
 
 def rdma_facts(archive: Archive) -> dict[str, Any]:
@@ -36,12 +43,12 @@ def rdma_facts(archive: Archive) -> dict[str, Any]:
 
 def _port(archive: Archive, device: str, port: str) -> Device:
     card, base = f"{_RDMA}{device}/", f"{_RDMA}{device}/ports/{port}/"
-    own, net = archive.links.get(card + "device"), archive.read(base + "gid_attrs/ndevs/0")
-    # What software makes of a NIC (Soft-RoCE) has no device of its own: its link is the NIC's.
-    below = archive.links.get(f"/sys/class/net/{net}/device", "") if own is None else own
+    path, net = archive.links.get(card + "device"), archive.read(base + "gid_attrs/ndevs/0")
+    # What software makes of a NIC (Soft-RoCE) has no PCI device: its link is the NIC's.
+    below = archive.links.get(f"/sys/class/net/{net}/device", "") if path is None else path
     hardware, settings = link(archive, below)
     hardware |= {
-        "software": net if own is None and isinstance(net, Unknown) else own is None,
+        "software": net if path is None and isinstance(net, Unknown) else path is None,
         "link_layer": scalar(archive.read(base + "link_layer")),
         "type": scalar(archive.read(card + "hca_type")),
         "board": scalar(archive.read(card + "board_id")),
@@ -60,7 +67,7 @@ def _port(archive: Archive, device: str, port: str) -> Device:
         "gid_types": _gid_types(archive, base),
         **_marks(archive, device, port),
     }
-    chain = addresses(archive.links.get(card + "device", ""))
+    chain = addresses(path or "")
     counters: dict[str, Any] = irq_facts(archive, chain[-1]) if chain else {}
     for group, names in _COUNTERS.items():
         for name in names:
@@ -94,14 +101,14 @@ def _marks(archive: Archive, device: str, port: str) -> dict[str, Any]:
 
 
 def _pkeys(archive: Archive, base: str) -> Any:
-    """Return the partition keys in use, sorted: two machines of one fabric share one."""
+    """Return the partition keys other than 0, sorted: machines of one fabric share one."""
     texts = [archive.read(f"{base}pkeys/{n}") for n in archive.names(base + "pkeys/*")]
     keys = sorted({text for text in texts if isinstance(text, str) and text.strip("0x")})
     return keys or Unknown.ABSENT
 
 
 def _gid_types(archive: Archive, base: str) -> Any:
-    """Return index and type of the GIDs that are populated, of the first eight."""
+    """Return the types of the first eight GIDs that are set, by index: {"0": "RoCE v2"}."""
     found = {}
     for index in archive.names(base + "gid_attrs/types/*"):
         text = archive.read(f"{base}gid_attrs/types/{index}")

@@ -11,13 +11,13 @@ from paribus.probes.archive import FILE_BYTES, Unknown
 
 
 def files_of(root: Path, wanted: Iterable[str]) -> dict[str, str | Unknown]:
-    """Return the text of each file under `root` that one of the shell patterns `wanted` means."""
+    """Return the text of each file under `root` that matches one of the shell patterns `wanted`."""
     found = (path for pattern in wanted for path in sorted(root.glob(pattern.lstrip("/"))))
     return {"/" + str(path.relative_to(root)): read_file(path) for path in found}
 
 
 def read_file(path: Path) -> str | Unknown:
-    """Return the text of a file, or why there is none; what is no plain file is not read."""
+    """Return the text of a file, or why there is none: UNSUPPORTED for what is no plain file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor

@@ -1,4 +1,7 @@
-"""An archive without what shows whose machine it is: names, addresses, serial numbers, users."""
+"""An archive without what shows whose machine it is: names, addresses, serial numbers, users.
+
+scrubbed(archive, ["alice"]) turns "/home/alice/run on n17" into "/home/user/run on node0".
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _PERSONAL_LINE = re.compile(
     r"config:(user|host|timestamp)|build:(user|host|timestamp)|hostname",
     re.IGNORECASE,
 )
-# Texts in which four numbers with dots are a version, and colons are PCI addresses.
+# Places of texts in which four numbers with dots are a version, and colons are in PCI addresses.
 _VERSIONS = re.compile(
     r"/(bios|board|product|ec|fw|hw|sys|chassis)_?[a-z_]*$|version|release|/infiniband/|ethtool-i"
 )
@@ -37,14 +40,14 @@ _KEPT_LISTS = ("begin", "namespaces", "present", "bridges", "build_ids", "interr
 def scrubbed(archive: Archive, names: Iterable[str]) -> Archive:
     """Return `archive` without host names, MAC and IP addresses, UUIDs, serials, users, URLs.
 
-    `names` are further words to take out (host, user). Of variables that are no settings only a
-    hash of each name stays, of settings whose values may be secret the name, of mounts only those
-    that the facts rest on, of cgroup paths no ids.
+    `names` are further words to take out (host, user). A variable that is no setting leaves a hash
+    of its name, a setting whose value may be secret its name; only those mounts stay from which
+    facts are made, and cgroup paths lose their ids.
     """
-    whole = {archive.host, *names}
-    parts = {part for name in whole for part in (name.partition(".")[0], name.partition(".")[2])}
+    full = {archive.host, *names}
+    parts = {part for name in full for part in (name.partition(".")[0], name.partition(".")[2])}
     # The longest first: "n17" before "n17.cluster" would leave the cluster.
-    words = sorted((word for word in whole | parts if len(word) > 1), key=len, reverse=True)
+    words = sorted((word for word in full | parts if len(word) > 1), key=len, reverse=True)
     files = {path: _file(path, text, words) for path, text in archive.files.items()}
     lists = {name: list(archive.lists.get(name, ())) for name in _KEPT_LISTS}
     lists["environment"] = _environment(archive.lists.get("environment", ()), words)
@@ -68,7 +71,7 @@ def scrubbed(archive: Archive, names: Iterable[str]) -> Archive:
 
 
 def _unnamed(line: str) -> str:
-    """Return a row of who used the processors without the name, which may be private."""
+    """Return a line "TICKS COMMAND" as "TICKS command": commands may be private."""
     return re.sub(r"^([0-9]+) .*", r"\1 command", line)
 
 
@@ -89,6 +92,7 @@ def _file(path: str, text: str | Unknown, words: Sequence[str]) -> str | Unknown
 
 
 def _text(place: str, text: str, words: Sequence[str]) -> str:
+    """Return `text` without what shows whose it is; `place` is its path or "tools/NAME"."""
     text = UUID.sub("00000000-0000-0000-0000-000000000000", text)
     text = URL.sub("url", text)
     text = HOME.sub(r"\1user", text)
@@ -99,7 +103,7 @@ def _text(place: str, text: str, words: Sequence[str]) -> str:
         text = _IPV6.sub(lambda m: m[0] if _pci(m[0]) else "::", text)
     for word in words:
         if len(word) > 3 or place == "/proc/cmdline" or place.startswith(("tools/", "env")):
-            # As part of a path, too, unless the word is so short that it may be any directory.
+            # A long word is also replaced as part of a path; a short one may be any directory.
             edge = r"[\w-]" if len(word) > 3 else r"[\w/-]"
             text = re.sub(rf"(?<!{edge}){re.escape(word)}(?!{edge})", "node0", text)
     return text
@@ -126,14 +130,18 @@ def _environment(lines: Sequence[str], words: Sequence[str]) -> list[str]:
 
 
 def hashed(name: str) -> str:
-    """Return what stands for the name of a variable that is no setting, once and for all."""
+    """Return the stand-in for the name of a variable: "X1f3a5b7c"; a stand-in is returned as is."""
     if _HASHED.fullmatch(name):
         return name
     return f"X{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _mounts(archive: Archive, words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the directories under names of ours, and the mounts under them and under / alone."""
+    """Return the lines of directories and the text of mountinfo, with paths such as /working.
+
+    Of the mounts, only / and those that hold one of the directories or /dev/shm are kept. None in
+    place of the text where it is unknown.
+    """
     text = archive.files.get("/proc/self/mountinfo")
     directories = dict(
         line.split(" ", 1) for line in archive.lists.get("directories", ()) if " " in line

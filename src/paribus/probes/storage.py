@@ -1,4 +1,7 @@
-"""File systems under the working and the temporary directory, and the disks."""
+"""File systems under the working and the temporary directory, and the disks.
+
+storage_facts(archive) returns {"storage.working.type": "nfs4", ...}.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _BLOCK = "/sys/block/"
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "9p"}
 _NETWORK |= {"fuse.sshfs", "fuse.glusterfs", "afs", "orangefs", "panfs", "virtiofs"}
 _PLACES = ("lowerdir", "upperdir", "workdir", "fsid", "addr", "clientaddr", "mountaddr", "trans")
-"""Mount options that say where something is: another value on every node, and no matter."""
+"""Mount options that say where something is: they differ on every node and are left out."""
 
 
 def storage_facts(archive: Archive) -> dict[str, Any]:
@@ -32,10 +35,11 @@ _DISKS = _BLOCK + "*/queue/rotational"
 
 
 def _file_system(key: str, path: str, mounts: str | Unknown) -> dict[str, Any]:
+    """Return type, options and whether it is remote, of the mount in `mounts` that holds `path`."""
     names = (f"{key}.type", f"{key}.options", f"{key}.remote")
     if isinstance(mounts, Unknown):
         return dict.fromkeys(names, mounts)
-    best: tuple[int, str, str] | None = None
+    best: tuple[int, str, str] | None = None  # length of the mount point, type, options
     for line in mounts.split("\n"):
         before, _, after = line.partition(" - ")
         left, right = before.split(" "), after.split(" ")

@@ -1,4 +1,7 @@
-"""The answer of facts.sh, read: what is not ours is skipped, what is lost or mixed is named."""
+"""The answer of facts.sh, read: lines of others are skipped, lost or mixed ones are errors.
+
+Each line is "NONCE HOST NUMBER TEXT", numbered from 1; "::NONCE files" as TEXT begins a section.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ _REASONS = {
     "Operation not permitted": Unknown.DENIED,
     "Timed out": Unknown.TIMED_OUT,
 }
-"""What the system says of a file that cannot be read; anything else is "unsupported"."""
+"""Errors of the system for files that cannot be read; any other is UNSUPPORTED."""
 
-Section = tuple[str, list[str]]
+Section = tuple[str, list[str]]  # title and lines
 
 
 def from_stream(text: str) -> Archive:
-    """Return the archive of the node that answered.
+    """Return the archive of the node whose answer `text` holds.
 
-    Raises ParseError that names what is wrong: no answer, half of one, lines lost or mixed up with
-    others, another node's, too long.
+    Raises ParseError that names what is wrong: no answer, half of one, several, lines lost or mixed
+    up with others, too long.
     """
     if len(text) > MOST_BYTES:
         raise _error(f"{len(text) >> 20} MiB of facts: more than {MOST_BYTES >> 20} are not read")
@@ -48,24 +51,24 @@ def from_stream(text: str) -> Archive:
 
 
 def _own_lines(text: str, nonce: str, host: str) -> list[str]:
-    """Return the lines of the answer without what is before them; each must be there, and whole."""
-    own: list[str] = []
+    """Return the texts of the answer's lines; raises ParseError unless each is there and whole."""
+    texts: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         if nonce not in line:
-            continue  # a banner, or the rest of a line that something broke into: then that is seen
+            continue  # a banner, or the end of a line of ours that was broken: its start shows that
         mark, name, count, content = [*line.split(" ", 3), "", "", ""][:4]
         if (mark, name) != (nonce, host):
-            if not own and line.rstrip("\r").endswith(f"{nonce} {host} 1 "):
-                own.append("")  # a banner without an end of line, before our empty first line
+            if not texts and line.rstrip("\r").endswith(f"{nonce} {host} 1 "):
+                texts.append("")  # a banner without an end of line, before our empty first line
             elif f"{nonce} {host} " in line:
                 raise _error("its lines are mixed up with others", host=host, line=number)
             continue
         if nonce in content and not content.startswith(f"::{nonce} "):
             raise _error("its lines are mixed up with others", host=host, line=number)
-        if count.rstrip("\r") != str(len(own) + 1):
-            raise _error(f"line {len(own) + 1} of its answer is missing", host=host, line=number)
-        own.append(content.removesuffix("\r"))
-    return own
+        if count.rstrip("\r") != str(len(texts) + 1):
+            raise _error(f"line {len(texts) + 1} of its answer is missing", host=host, line=number)
+        texts.append(content.removesuffix("\r"))
+    return texts
 
 
 def _sections(lines: Sequence[str], nonce: str) -> Iterator[Section]:
@@ -80,6 +83,7 @@ def _sections(lines: Sequence[str], nonce: str) -> Iterator[Section]:
 
 
 def _archive(host: str, lines: Sequence[str], nonce: str) -> Archive:
+    """Return the archive of the sections in `lines`; raises ParseError unless all are there."""
     if lines and lines[-1] == "::cut":
         raise _error("its answer is too long and was cut off", host=host)
     sections = list(_sections(lines, nonce))
@@ -115,7 +119,7 @@ def _archive(host: str, lines: Sequence[str], nonce: str) -> Archive:
 
 
 def _files(asked: Sequence[str], lines: Sequence[str]) -> dict[str, str | Unknown]:
-    """Return the texts of "PATH:line" lines; a path that was asked and gave no line is empty."""
+    """Return the texts of files from lines PATH:LINE; "" for a path of `asked` without a line."""
     known, current = set(asked), ""
     texts: dict[str, list[str]] = {path: [] for path in asked}
     for line in lines:
@@ -147,6 +151,7 @@ def _errors(lines: Sequence[str]) -> dict[str, str | Unknown]:
 
 
 def _tool(lines: Sequence[str]) -> tuple[int, str] | Unknown:
+    """Return status and output of a tool, whose last line is "::status 0"."""
     status = lines[-1].removeprefix("::status ") if lines else ""
     if not status.isdecimal():
         return Unknown.CUT

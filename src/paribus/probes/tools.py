@@ -1,4 +1,7 @@
-"""What tools on a node say: versions, queues, memory modules; what the loader gives a program."""
+"""What tools on a node print: versions, queues, memory modules; libraries of the program.
+
+tools_facts(archive) returns {"ucx.version": "1.16.0", "memory.slots": 16, ...}.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+[0-9A-Za-z.+-]*")
 
 
 def tools_facts(archive: Archive) -> dict[str, Any]:
-    """Return versions, queueing disciplines and, where root or the depth allow, more."""
+    """Return versions and queueing disciplines, how Open MPI was built, and memory modules.
+
+    The latter need root; how Open MPI was built is only asked for in a deeper reading.
+    """
     return {
         "mpi.command": _first_line(archive.tool("mpirun")),
         "ucx.version": _version(archive.tool("ucx_info")),
@@ -37,7 +43,11 @@ def _version(text: str | Unknown) -> str | Unknown:
 
 
 def _qdiscs(text: str | Unknown) -> Any:
-    """Return the queueing disciplines with their parameters, without handles and devices."""
+    """Return the queueing disciplines with their parameters: ["2 x fq_codel limit 10240p"].
+
+    Lines are "qdisc fq_codel 0: dev eth0 root refcnt 2 limit 10240p"; handles and devices are left
+    out.
+    """
     if isinstance(text, Unknown):
         return text
     rows = []
@@ -72,8 +82,10 @@ def _ompi_info(text: str | Unknown) -> dict[str, Any]:
 
 
 def _memory_modules(text: str | Unknown) -> dict[str, Any]:
-    """Return what `dmidecode -t memory` says: modules by type and speed, the slots that they are
-    in, and the error correction of the board."""
+    """Return what `dmidecode -t memory` prints: slots, modules by kind, and error correction.
+
+    A kind is "Size Type Speed Configured Rank".
+    """
     if isinstance(text, Unknown):
         return {"memory.slots": text}
     slots = [dict(fields(part)) for part in text.split("\n\n") if "Memory Device\n" in part]
@@ -106,41 +118,42 @@ _SONAME = re.compile(r"(.+?\.so)(?:\.[0-9.]+)?$")
 
 
 def libraries_facts(archive: Archive) -> dict[str, Any]:
-    """Return build-id and file of every library under lib.NAME, and the program's own build-id.
+    """Return build-id and file of each library under lib.NAME, and the program's own build-id.
 
-    NAME is without the version: lib.libblas.so.build_id. The file name behind a symbolic link says
-    which BLAS was chosen. A file without a build-id has a `digest`: its size and a checksum of its
-    ends (cksum of POSIX). No keys where no program was named.
+    NAME is without the version: lib.libblas.so.build_id. The name of the file behind a symbolic
+    link shows which BLAS was chosen. A file without a build-id has a `digest`: its size and a
+    checksum of its ends (cksum of POSIX). {} where no program was named.
     """
     paths = archive.lists.get("libraries")
     if not paths:
         return {}
     files, ids = archive.lists.get("real", ()), archive.lists.get("build_ids", ())
-    whole = len(files) == len(ids) == len(paths)
+    complete = len(files) == len(ids) == len(paths)
     facts: dict[str, Any] = {}
-    for at, path in enumerate(paths):
-        key = _key(path, at)
-        note = ids[at] if whole else ""
+    for index, path in enumerate(paths):
+        key = _key(path, index)
+        note = ids[index] if complete else ""
         facts[f"{key}.build_id"] = _build_id(note) if note else Unknown.UNREADABLE
-        if at:
-            facts[f"{key}.file"] = files[at].rpartition("/")[2] if whole else Unknown.UNREADABLE
+        if index:
+            file = files[index].rpartition("/")[2] if complete else Unknown.UNREADABLE
+            facts[f"{key}.file"] = file
     for line in archive.lists.get("digests", ()):
-        path, _, sum_of_it = line.rpartition(" ")
+        path, _, digest = line.rpartition(" ")
         if path in paths:
-            facts[f"{_key(path, paths.index(path))}.digest"] = sum_of_it or Unknown.UNREADABLE
+            facts[f"{_key(path, paths.index(path))}.digest"] = digest or Unknown.UNREADABLE
     facts |= _nccl(facts) | _compiler(archive)
-    missing = archive.tool("ldd")
-    if isinstance(missing, str):
-        lost = [line.split()[0] for line in missing.split("\n") if "not found" in line]
-        facts["program.missing"] = sorted(lost)
+    resolved = archive.tool("ldd")
+    if isinstance(resolved, str):
+        missing = [line.split()[0] for line in resolved.split("\n") if "not found" in line]
+        facts["program.missing"] = sorted(missing)
     return facts
 
 
-def _key(path: str, at: int) -> str:
-    """Return lib.NAME without the version, "program" for the first of the paths."""
+def _key(path: str, index: int) -> str:
+    """Return "program" for index 0, "lib.libblas.so" for any other path to libblas.so.3."""
     name = path.rpartition("/")[2]
     match = _SONAME.match(name)
-    return f"lib.{match[1] if match else name}" if at else "program"
+    return f"lib.{match[1] if match else name}" if index else "program"
 
 
 def _nccl(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +166,7 @@ def _nccl(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compiler(archive: Archive) -> dict[str, Any]:
-    """Return which compilers wrote the program, and the flags of those that left them in it."""
+    """Return the compilers that the program's file states, and the flags where it has them."""
     if "compiler" not in archive.lists:
         return {}
     lines = [" ".join(line.split()) for line in archive.lists["compiler"] if line.strip()]

@@ -1,4 +1,7 @@
-"""What the parsers have in common: texts of the kernel as values, without ever raising."""
+"""What the parsers have in common: texts of the kernel as values, without ever raising.
+
+Each takes a text or an Unknown, and returns an Unknown as it is: number("12") is 12.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ def scalar(text: str | Unknown) -> Any:
 
 
 def number(text: str | Unknown) -> int | float | Unknown:
-    """Return the number that `text` is; UNSUPPORTED for an empty one, UNREADABLE for any other."""
+    """Return the number that `text` is; UNSUPPORTED for an empty text, UNREADABLE for any other."""
     if isinstance(text, Unknown):
         return text
     text = text.strip()
@@ -36,10 +39,10 @@ def number(text: str | Unknown) -> int | float | Unknown:
 
 
 def about(value: Any, digits: int) -> Any:
-    """Return an int to so many significant digits, and anything else as it is.
+    """Return an int rounded to `digits` significant digits, anything else as it is.
 
-    For what follows from the memory that was free at boot: a few pages more or less are no
-    difference between machines.
+    For values that the kernel derives from the memory that was free at boot: a few pages more or
+    less are no difference between machines.
     """
     if not isinstance(value, int) or isinstance(value, bool):
         return value
@@ -60,9 +63,9 @@ def read_all(archive: Archive, paths: Mapping[str, str]) -> dict[str, Any]:
 
 
 def one_or_list(values: Iterable[Any]) -> Any:
-    """Return the value that all share; where they differ, the distinct ones, sorted.
+    """Return the value that all of `values` share; where they differ, a sorted list of them.
 
-    An Unknown among them makes the whole unknown; of no values at all it is ABSENT.
+    The first Unknown if there is one; ABSENT of no values at all.
     """
     distinct = list(dict.fromkeys(values))
     for value in distinct:
@@ -85,13 +88,13 @@ def fields(text: str, separator: str = ":") -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, sep, value in pairs if sep]
 
 
-Spans = list[tuple[int, int]]
+Spans = list[tuple[int, int]]  # first and last core of each part
 
 
 def ranges(cores: str | Unknown) -> Spans | Unknown:
-    """Return the first and the last core of each part of a kernel list such as "0-3,8".
+    """Return the parts of a kernel list: [(0, 3), (8, 8)] for "0-3,8".
 
-    UNREADABLE unless they ascend, as the kernel writes them: none is counted twice.
+    UNREADABLE unless they ascend, as the kernel writes them: so no core is counted twice.
     """
     if isinstance(cores, Unknown):
         return cores
@@ -108,13 +111,13 @@ def ranges(cores: str | Unknown) -> Spans | Unknown:
 
 
 def count_of(cores: str | Unknown) -> int | Unknown:
-    """Return how many cores a kernel list such as "0-3,8" names."""
+    """Return how many cores a kernel list names: 5 for "0-3,8"."""
     spans = ranges(cores)
     return spans if isinstance(spans, Unknown) else sum(last - first + 1 for first, last in spans)
 
 
 def common(one: Spans, other: Spans) -> int:
-    """Return how many cores both name."""
+    """Return how many cores are in both `one` and `other`."""
     total, pending = 0, list(reversed(other))
     for first, last in one:
         while pending and pending[-1][1] < first:
@@ -128,28 +131,32 @@ def common(one: Spans, other: Spans) -> int:
 
 
 def holds(spans: Spans, core: int) -> bool:
-    """Return whether `core` is among them."""
+    """Return whether `core` is in one of `spans`."""
     return any(first <= core <= last for first, last in spans)
 
 
 def placed(machines: object, lists: object) -> list[tuple[str, Spans]]:
-    """Return the machine and the cores of each rank; empty unless both are known of every rank."""
+    """Return machine and cores of each rank, from a list of each; [] unless all are known."""
     if not isinstance(machines, list) or not isinstance(lists, list):
         return []
-    read = (ranges(text) if isinstance(text, str) else None for text in lists)
-    spans = [one for one in read if one and isinstance(one, list)]
-    if not len(machines) == len(lists) == len(spans):
+    parsed = (ranges(text) if isinstance(text, str) else None for text in lists)
+    cores = [spans for spans in parsed if spans and isinstance(spans, list)]
+    if not len(machines) == len(lists) == len(cores):
         return []
-    return [(str(machine), own) for machine, own in zip(machines, spans, strict=True)]
+    return [(str(machine), spans) for machine, spans in zip(machines, cores, strict=True)]
 
 
 def parts_of_cores(ranks: Sequence[tuple[str, Spans]]) -> list[float]:
-    """Return the part of a core that each rank of `placed` has: below 1 where ranks share cores."""
-    many = Counter((machine, tuple(own)) for machine, own in ranks)
+    """Return how many cores each rank of `placed` has, at most 1: 0.5 where two ranks share one."""
+    counts = Counter((machine, tuple(spans)) for machine, spans in ranks)
 
-    def part(machine: str, own: Spans) -> float:
-        shared = (n for (at, its), n in many.items() if at == machine and common(own, list(its)))
-        return min(1.0, common(own, own) / sum(shared))
+    def part(machine: str, spans: Spans) -> float:
+        sharing = (
+            count
+            for (other, cores), count in counts.items()
+            if other == machine and common(spans, list(cores))
+        )
+        return min(1.0, common(spans, spans) / sum(sharing))
 
-    parts = {place: part(place[0], list(place[1])) for place in many}
-    return [parts[machine, tuple(own)] for machine, own in ranks]
+    parts = {place: part(place[0], list(place[1])) for place in counts}
+    return [parts[machine, tuple(spans)] for machine, spans in ranks]

@@ -18,8 +18,10 @@ SECRET = (
     *("PASS", "PWD", "PASSPHRASE", "AUTH", "JWT", "TOKEN", "SECRET", "KEY", "CRED", "COOKIE"),
     *("SESSION", "BEARER", "PRIVATE", "CERT", "SIGNATURE", "UUID", "PSK", "SALT"),
 )
-"""What in a name, in either case, says that the value is nobody's business. UUIDs of a job are what
-PSM and OPX distinguish jobs by, as a key does."""
+"""Words in a name, in either case, by which the value is taken for a secret.
+
+UUID is one of them: by the UUID of a job, as by a key, PSM and OPX distinguish jobs.
+"""
 
 _SECRET_VALUE = re.compile(
     r"://[^/@\s]+:[^/@\s]+@|eyJ[A-Za-z0-9_-]{8,}\.|AKIA[A-Z0-9]{12}|gh[pousr]_[A-Za-z0-9]{20}"
@@ -36,7 +38,7 @@ _OURS = ("PARIBUS_DELAY_US", "PARIBUS_DELAY_SHARE", "PARIBUS_DIRECTORY")
 WITH_PATHS = (
     *("XLA_FLAGS", "CUDA_CACHE_PATH", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"),
 )
-"""Settings in which paths lead to files of a user."""
+"""Settings whose values hold paths to files of a user."""
 
 _PATH = re.compile(r"""(["'])[^"']*/[^"']*\1|[^\s=,:"']*/[^\s,:"']*""")
 """A word with a slash, or all between quotation marks."""
@@ -51,7 +53,7 @@ def shown(name: str, value: str) -> bool:
 def reported(name: str, value: str) -> str | None:
     """Return the value of a variable as it may leave the node, None where it may not.
 
-    Of the variables WITH_PATHS each path is a word that distinguishes it from others (`apart`).
+    In values of WITH_PATHS each path is replaced by a word of its own (`apart`).
     """
     if not shown(name, value):
         return None
@@ -79,10 +81,10 @@ _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def apart(secret: str) -> str:
-    """Return a word that stands for a secret where others must not look the same: "hidden-kbfd".
+    """Return a stand-in that differs from one secret to another: "hidden-kbfd".
 
-    Sixteen bits of its hash distinguish two of them, and hide what they are. They are letters:
-    numbers in a log count launches.
+    It is made of 16 bits of the secret's hash, which distinguish two of them and do not show what
+    they are. It has no digits: numbers in a log count launches.
     """
     digest = sha256(secret.encode(errors="replace")).hexdigest()[:4]
     return f"hidden-{digest.translate(_LETTERS)}"
@@ -90,13 +92,13 @@ def apart(secret: str) -> str:
 
 @cache
 def prefixes() -> tuple[str, ...]:
-    """Return how the names begin that are facts by themselves, whatever their values are."""
+    """Return how the names of settings begin, such as "OMP_": their names are facts."""
     return tuple(dict.fromkeys(prefix for prefix, _ in _rows()))
 
 
 @cache
 def kept() -> tuple[str, ...]:
-    """Return the names of the list, with `*` at the end of those that may go on."""
+    """Return the names in variables.txt; one with `*` at its end stands for all that begin so."""
     return tuple(prefix + name for prefix, names in _rows() for name in names)
 
 

@@ -1,4 +1,4 @@
-"""What the reader can do next, and the commands that do it."""
+"""What the reader can do next, and the commands for it: resume, more blocks, explain, reproduce."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
 
 
 def steps(judgement: Judgement, *, running: bool = False) -> list[tuple[str, str]]:
-    """Return the `next_steps`, each in a few words and whole.
+    """Return the `next_steps`, each in a few words and in full.
 
-    What is `running` needs nobody who continues it.
+    A study that is `running` need not be resumed.
     """
     return [(clean(few), clean(whole)) for few, whole in _steps(judgement, running=running)]
 
 
 def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     steps: list[tuple[str, str]] = []
-    # Of one node alone: what it was before, and what it became while the study went on.
+    # Facts of nodes that changed while the study went on.
     changed = {d.key for d in judgement.differences if d.kind == "unexplained" and d.node}
     if lookup.measured(judgement) and not judgement.complete and changed:
         accept = " ".join(f"--accept {shlex.quote(key)}=REASON" for key in sorted(changed))
@@ -51,16 +51,16 @@ def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     broken = [p for p in every if p.state is not State.OK]
     if broken:
         first = f"logs/{broken[0].number:04d}-*"
-        said = f"{count(len(broken), 'launch')} without usable output. Their output is in"
-        steps.append((f"See {first}", f"{said} logs/NNNN-*.err and .out; the first is {first}."))
-    if not steps:  # then what may be the cause in place of the factor is what is left
+        number = f"{count(len(broken), 'launch')} without usable output. Their output is in"
+        steps.append((f"See {first}", f"{number} logs/NNNN-*.err and .out; the first is {first}."))
+    if not steps:  # what the gravest warning advises
         fixes = (notice_fix(one) for one in warnings(judgement))
         steps += [(fix, fix) for fix in fixes if fix][:1]
     return steps
 
 
 def _waits(judgement: Judgement) -> str:
-    """Return why verdicts are open although their intervals may say more, "" if none is."""
+    """Return the sentence on the look that undecided headlines wait for, "" if none does."""
     nexts = {
         int(h.verdict.figures["next"])
         for h in judgement.headlines
@@ -70,7 +70,7 @@ def _waits(judgement: Judgement) -> str:
 
 
 def why_withheld(judgement: Judgement) -> list[str]:
-    """Return why verdicts are withheld, once for each reason, with the facts that differ."""
+    """Return a sentence for each reason why verdicts are withheld, with the facts that differ."""
     return [step for _, step in _withheld(judgement)]
 
 
@@ -89,7 +89,7 @@ def _withheld(judgement: Judgement) -> list[tuple[str, str]]:
 
 
 def _undecided(judgement: Judgement) -> list[tuple[str, str]]:
-    """Return the ways out of undecided verdicts, each once for the arm's benchmarks with it."""
+    """Return what to do about undecided verdicts, once for benchmarks with the same advice."""
     ways: dict[tuple[str, str, str], list[str]] = {}
     for head in judgement.headlines:
         if head.verdict.word is Word.UNDECIDED:
@@ -102,7 +102,7 @@ def _undecided(judgement: Judgement) -> list[tuple[str, str]]:
 
 
 def _too_short(judgement: Judgement) -> list[str]:
-    """Return what to do where the budget ended before the first block was complete."""
+    """Return what to do if the budget ended before the first block was complete."""
     ended = {
         label
         for notice in judgement.notices
@@ -118,17 +118,17 @@ def _too_short(judgement: Judgement) -> list[str]:
 
 
 def _blocks(judgement: Judgement, finding: Finding) -> tuple[int, int]:
-    """Return the blocks that are there, and about how many a verdict takes in all."""
-    weighed = finding.comparison.blocks if finding.comparison else 0
+    """Return the number of complete blocks, and about how many a verdict needs in all."""
+    compared = finding.comparison.blocks if finding.comparison else 0
     done = lookup.blocks_there(judgement, finding)
     needed = finding.verdict.blocks_needed or 0
-    if done > weighed:  # what came after the last look counts from the next one on
+    if done > compared:  # blocks after the last look count at the next one
         needed = max(needed, next((look for look in judgement.looks if look > done), 0))
     return done, needed
 
 
 def _in_short(judgement: Judgement, finding: Finding) -> str:
-    """Return the way out of an undecided verdict in a few words."""
+    """Return what to do about an undecided verdict, in a few words."""
     done, needed = _blocks(judgement, finding)
     more = max(needed, lookup.fewest_blocks(judgement, finding)) - done
     if more <= 0 or needed > design_of(judgement.study).most_blocks:
@@ -140,7 +140,7 @@ def _in_short(judgement: Judgement, finding: Finding) -> str:
 
 
 def _way_out(judgement: Judgement, finding: Finding) -> str:
-    """Return the way out of an undecided verdict."""
+    """Return what to do about an undecided verdict, in full."""
     done, needed = _blocks(judgement, finding)
     design, measured = design_of(judgement.study), lookup.measured(judgement)
     fewest = lookup.fewest_blocks(judgement, finding)
@@ -168,7 +168,7 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
 
 
 def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
-    """Return what to change of the plan for `needed` blocks; "" where it allowed as many."""
+    """Return what to change under [plan] for `needed` blocks; "" if it allows as many."""
     settings, key = judgement.study.settings, design_of(judgement.study).blocks_key
     ways = [f"set {key} = {needed}"] if needed > settings.blocks else []
     ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
@@ -176,7 +176,7 @@ def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
 
 
 def run_command(judgement: Judgement) -> str:
-    """Return the command that continues this very study directory, less `--resume`."""
+    """Return the command that continues this study directory, without `--resume`."""
     return _run(judgement.study, judgement.directory)
 
 
@@ -187,9 +187,9 @@ def _run(study: Study, directory: str) -> str:
 
 
 def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:
-    """Return (what it does, command) for measuring or reading the same again; none for a table.
+    """Return pairs of purpose and command for repeating the study and the report.
 
-    Its options are not kept, and without them the command might not do the same.
+    None for a table, as the options with which it was compared are not stored.
     """
     if not lookup.measured(judgement):
         return ()

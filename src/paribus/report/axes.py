@@ -1,4 +1,4 @@
-"""What the figures share: panels, scales, ticks, and the colour and shape of each arm."""
+"""What figures share: panels, axes, ticks, and the colour and shape of each arm."""
 
 from __future__ import annotations
 
@@ -22,24 +22,20 @@ BAND = {"color": UNDECIDED, "opacity": 0.22}
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The cases of one benchmark that share a figure: one metric, one sweep.
-
-    `key` is the numeric case parameter on the x axis, None when there is none; `group` names the
-    other parameters where they differ between panels ("" otherwise).
-    """
+    """The cases of one benchmark that share a figure: one metric, one sweep."""
 
     benchmark: str
     metric: Metric
-    group: str
-    key: str | None
+    group: str  # the other parameters, if they differ between panels
+    key: str | None  # the numeric case parameter on the x axis, if there is one
     cases: tuple[Finding, ...]
 
 
 SAME_PRODUCT = 0.02
-"""Relative difference of the products of two printed figures that are inverses: digits are few."""
+"""Tolerance of the products of two metrics that are inverses: printed figures have few digits."""
 
 OF_SCATTER = 0.1
-"""The same, as a share of the scatter: quartiles of few values lie between two of them."""
+"""The same as a share of the scatter, as quartiles of few values are interpolated."""
 
 
 def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
@@ -50,7 +46,7 @@ def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
         rows = [f for f in cases if f.metric == metric]
         key = _axis(rows)
         groups = _groups(rows, key)
-        # HPL's P and Q: no figure would have more than one point of the sweep.
+        # Such as HPL's P and Q: each figure would have a single point of the sweep.
         if key and all(len({f.case for f in group}) == 1 for group in groups.values()):
             key, groups = None, _groups(rows, None)
         made += [
@@ -61,7 +57,7 @@ def panels(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
 
 
 def _groups(rows: Sequence[Finding], key: str | None) -> dict[str, list[Finding]]:
-    """Return the rows by their case without the parameter `key`, all together without one."""
+    """Return the rows grouped by their case without the parameter `key`; one group without it."""
     groups: dict[str, list[Finding]] = {}
     for row in rows:
         rest = Case(tuple(i for i in (row.case or Case()).items if i[0] != key))
@@ -70,7 +66,7 @@ def _groups(rows: Sequence[Finding], key: str | None) -> dict[str, list[Finding]
 
 
 def drawn(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
-    """Return the panels of `benchmark` that are drawn: a quantity once, in its first metric."""
+    """Return the panels of `benchmark` that are drawn: without inverses of earlier metrics."""
     found: list[Panel] = []
     for panel in panels(judgement, benchmark):
         if not any(_restates(panel, one) for one in found):
@@ -79,38 +75,35 @@ def drawn(judgement: Judgement, benchmark: str) -> tuple[Panel, ...]:
 
 
 def _restates(panel: Panel, other: Panel) -> bool:
-    """Return whether a panel shows the inverse of `other`: the seconds of a rate, or its rate.
+    """Return whether a panel shows the inverse of `other`: seconds and the rate of the same.
 
-    Values of both arms, with their quartiles, then have one product in each case.
+    In each case, the products of the values of both arms, and of their quartiles, are then equal.
     """
     if panel.metric.better == other.metric.better or panel.group != other.group:
         return False
-    theirs = {(f.arm, f.case): f for f in other.cases}
-    if {(f.arm, f.case) for f in panel.cases} != theirs.keys():
+    others = {(f.arm, f.case): f for f in other.cases}
+    if {(f.arm, f.case) for f in panel.cases} != others.keys():
         return False
-    return all(_inverse(f, theirs[f.arm, f.case]) for f in panel.cases)
+    return all(_inverse(f, others[f.arm, f.case]) for f in panel.cases)
 
 
 def _inverse(one: Finding, other: Finding) -> bool:
+    """Return whether the values of two findings are inverses of each other."""
     products, scatter = [], 0.0
-    for mine, theirs in (
+    for a, b in (
         (one.reference_value, other.reference_value),
         (one.arm_value, other.arm_value),
     ):
-        if mine is None or theirs is None:
+        if a is None or b is None:
             return False
-        products += [
-            mine.median * theirs.median,
-            mine.low * theirs.high,
-            mine.high * theirs.low,
-        ]
-        scatter = max(scatter, mine.high / mine.low - 1)
+        products += [a.median * b.median, a.low * b.high, a.high * b.low]
+        scatter = max(scatter, a.high / a.low - 1)
     share = max(SAME_PRODUCT, OF_SCATTER * scatter)
     return max(products) <= (1 + share) * min(products)
 
 
 def _axis(rows: Sequence[Finding]) -> str | None:
-    """Return the numeric parameter with the most values: bytes where it is swept."""
+    """Return the numeric parameter with the most values, "bytes" before others; None without."""
     values: dict[str, set[float]] = {}
     for row in rows:
         for key, value in (row.case or Case()).items:
@@ -141,12 +134,12 @@ def ratio_axis(rows: Sequence[Spec], title: Sequence[str]) -> Spec:
 
 
 def times_title(judgement: Judgement) -> tuple[str, str]:
-    """Return the title of an axis of ratios, and which side of 1 is worse."""
+    """Return the two lines of the title of an axis of ratios."""
     return f"times as slow as {clean(judgement.reference)}", "(above 1: slower)"
 
 
 def ends_of(known: Comparison | Ratio, margin: float) -> Spec:
-    """Return a ratio with its interval and margin as a figure takes them; an open end is it."""
+    """Return the row of a figure for a ratio, interval and margin; an open end is the ratio."""
     below, above = wording.band(margin)
     low = known.low if known.low > 0 else known.ratio
     high = known.high if math.isfinite(known.high) else known.ratio
@@ -224,10 +217,10 @@ def _place_of_zero(panel: Panel) -> float:
 
 
 ROOFLINE = "intensity"
-"""The parameter of a case by which a panel is a roofline."""
+"""The case parameter whose panels are rooflines."""
 
 AXES = {"bytes": "message size", ROOFLINE: "intensity (operations per byte of memory)"}
-"""What the axis of a case parameter is called, where not by its name."""
+"""Titles of the axes of case parameters, where these are not their names."""
 
 
 def sweep_axis(panel: Panel) -> Spec:
@@ -254,7 +247,7 @@ def sweep_axis(panel: Panel) -> Spec:
 
 
 def _digits(number: float) -> str:
-    """Return a number as JavaScript writes it: the key by which an axis finds its label."""
+    """Return a number as JavaScript writes it, by which an axis finds its label."""
     return str(int(number)) if number.is_integer() else repr(number)
 
 

@@ -13,13 +13,13 @@ from paribus.core import MachineError, UserError
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 END = "\n// end of bundle\n"
-"""The last line of a bundle that was written to its end."""
+"""The last line of a complete bundle."""
 
 
 def engine() -> ModuleType:
-    """Return vl_convert, which draws; raises MachineError where its engine would end the process.
+    """Return the module vl_convert, which draws; raises MachineError if it would crash.
 
-    That is V8, which reserves more addresses than a limit of 64 GB leaves it.
+    Its engine, V8, reserves so many addresses that it ends the process under `ulimit -v`.
     """
     most = resource.getrlimit(resource.RLIMIT_AS)[0]
     if most != resource.RLIM_INFINITY:
@@ -37,9 +37,8 @@ def javascript(cache: Path | None = None) -> str:
     """Return the bundle of Vega, Vega-Lite and Vega-Embed: about 0.9 MB of script.
 
     Making it takes seconds; it is kept in `cache` (default: `cache_directory()`) under the
-    version of vl-convert. A cache that cannot be read or written only costs the time, and so does
-    one that others can change: browsers execute what comes from it. Raises MachineError as
-    `engine`.
+    version of vl-convert. A cache that cannot be read or written is not used, nor is one that
+    others can change, as browsers execute the script. Raises MachineError as `engine`.
     """
     from importlib.metadata import version
 

@@ -1,6 +1,6 @@
-"""The headlines in one direction, times as slow: what terminal, page and export draw of them.
+"""Headlines as effects in one direction, times as slow, as terminal and page draw them.
 
-A rate is turned round, so that the right side of 1 is worse in every row.
+The ratio of a rate is inverted, so that above 1 is worse in every row.
 """
 
 from __future__ import annotations
@@ -18,22 +18,17 @@ BAR = 21
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A headline, and how many times as slow its arm is; `times` is None where no size is known.
-
-    `few` says how many of the launches that an interval takes are there, as "4/16 launches", ""
-    with an interval.
-    """
+    """A headline, and how many times as slow its arm is."""
 
     finding: Finding
-    times: Comparison | None
-    few: str = ""
+    times: Comparison | None  # None: no size is known
+    few: str = ""  # without an interval: how many launches of those needed, "4/16 launches"
 
     @property
     def word(self) -> str:
-        """Return the verdict, or that the launches are too few for one."""
-        short = {Word.RELIABILITY: "reliability"}
-        said = self.finding.verdict.word
-        return "too few" if self.few else short.get(said, said.value)
+        """The verdict in a word or two, or "too few" launches for one."""
+        word = self.finding.verdict.word
+        return "too few" if self.few else "reliability" if word is Word.RELIABILITY else word.value
 
     @property
     def sign(self) -> str:
@@ -41,19 +36,19 @@ class Effect:
 
     @property
     def kind(self) -> str:
-        """Return the class of its colour in a page."""
+        """The CSS class of its colour."""
         return "few" if self.few else wording.kind_of(self.finding.verdict.word)
 
     @property
     def ratio(self) -> str:
-        """Return the ratio alone, or that the size is withheld; "" without one."""
+        """The ratio alone, or that its size is withheld; "" without a comparison."""
         if self.times is None:
             return "" if self.finding.comparison is None else wording.SIZE_WITHHELD
         return format_ratio(self.times.ratio)
 
     @property
     def text(self) -> str:
-        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 4/16 launches"."""
+        """The ratio with its interval, "1.187 [1.182, 1.192]", or "1.187, 4/16 launches"."""
         if self.few:
             return f"{self.ratio}, {self.few}"
         known = self.times if wording.has_interval(self.times) else None
@@ -66,7 +61,7 @@ def effects(judgement: Judgement) -> list[Effect]:
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:
-    """Return "4/16 launches" where so many do not suffice for an interval, "" where they do."""
+    """Return "4/16 launches" if these are too few for an interval, "" if they suffice."""
     known = finding.comparison
     undecided = finding.verdict.word is Word.UNDECIDED
     if not undecided or known is None or not known.blocks or wording.has_interval(known):
@@ -77,16 +72,16 @@ def too_few(judgement: Judgement, finding: Finding) -> str:
 
 
 def place(ratio: float, margin: float) -> float:
-    """Return where a ratio stands on a bar: 1 at 0, the margin at 1, far ones ever nearer.
+    """Return the place of a ratio on a bar: 0 for a ratio of 1, 1 at the margin, then logarithmic.
 
-    So the margin has one place in all rows, and 20 times its size is still on the bar.
+    So the margin has the same place in all rows, and an effect of 20 margins still fits.
     """
     size = math.log2(1 + abs(math.log(ratio)) / math.log1p(margin))
     return math.copysign(size, math.log(ratio))
 
 
 def reach(shown: Iterable[Effect]) -> float:
-    """Return how far the bars of these rows reach to either side: where an end is open, beyond."""
+    """Return the largest place on the bars of these rows, at least 2; an open end adds 1."""
     ends = [abs(at) for one in shown for at in _ends(one)]
     known = [at for at in ends if math.isfinite(at)]
     return max([2.0, *known]) + (len(known) < len(ends))

@@ -1,6 +1,6 @@
-"""The judgement for other programs: JSON of schema paribus.verdict/1, and two CSV tables.
+"""The judgement for other programs: verdict.json of schema paribus.verdict/1, and CSV tables.
 
-docs/verdict-schema.json is the schema, docs/report.md the description of both.
+docs/verdict-schema.json is the schema, and docs/report.md describes all of them.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
 
 
 def _findings(judgement: Judgement) -> tuple[tuple[str, Sequence[Finding]], ...]:
-    """Return every kind of finding under its key in the JSON, in the order of the exports."""
+    """Return the keys of the JSON that have findings, with these, in the order of the exports."""
     return (
         ("headlines", judgement.headlines),
         ("figures", judgement.others),
@@ -128,11 +128,9 @@ def launches_csv(judgement: Judgement, file: TextIO) -> None:
 
 
 def table_csv(judgement: Judgement, file: TextIO) -> None:
-    """Write the table of a paper as CSV: the headlines, with all digits, `note` the footnote.
+    """Write the table of a paper as CSV with all digits: headlines, and other metrics below each.
 
-    Below them stand the other figures of their benchmarks.
-
-    Open the file with newline="". A ratio whose size is withheld is empty.
+    `note` is the footnote; a ratio whose size is withheld is empty. Open the file with newline="".
     """
     from paribus.paper import paper
 
@@ -195,7 +193,10 @@ def _cell(value: Scalar | None) -> str:
 
 
 def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
-    """Return a finding as JSON values; of a headline on some blocks only, how many there are."""
+    """Return a finding as JSON values.
+
+    A headline that does not rest on all blocks has their number as `attempted`.
+    """
     fewer = f.case is None and sentences.rests_on(judgement, f)
     return {
         "benchmark": f.benchmark,
@@ -219,7 +220,7 @@ def metric_json(metric: Metric) -> dict[str, Any]:
 
 
 def comparison_json(c: Comparison) -> dict[str, Any]:
-    """Return ratio and interval; what is 0 or infinite is not known: null."""
+    """Return a comparison as JSON values; ends of 0 or infinity, which are not known, are null."""
     ends = (end if 0 < end < math.inf else None for end in (c.ratio, c.low, c.high))
     return {
         **dict(zip(("ratio", "low", "high"), ends, strict=True)),
@@ -269,4 +270,4 @@ _SHAPES: Mapping[type, Callable[[Any], Any]] = {
     Comparison: comparison_json,
     Metric: metric_json,
 }
-"""What is not written field by field."""
+"""Dataclasses that are not written field by field."""

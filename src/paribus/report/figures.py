@@ -22,7 +22,7 @@ WIDTH = 520
 PNG_SCALE = 2.0
 PRINTED = 300
 CHARACTER = 7.5
-"""Width in px of a letter of a title, on average and on the safe side."""
+"""Average width in px of a letter of a title, rather too large."""
 
 INK = "#1b1f24"
 FORMATS = ("svg", "png", "pdf")
@@ -70,13 +70,13 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
 
 
 def names(judgement: Judgement) -> dict[str, str]:
-    """Return the benchmarks by the names of their panels."""
+    """Return the benchmarks by the names of their files: {"00-latency": "latency", ...}."""
     labels = lookup.benchmarks(judgement)
     return {f"{number:02d}-{plain(label)}": label for number, label in enumerate(labels)}
 
 
 def captions(judgement: Judgement) -> dict[str, str]:
-    """Return what stands below the figures that a paper includes, by their names."""
+    """Return the captions of the figures for a paper, by name of a figure."""
     times = f"Times as slow as {judgement.reference}: intervals of the headlines, margins shaded"
     of_panel = "{}: values with quartiles, and ratios with intervals, the margin shaded"
     return {
@@ -107,10 +107,10 @@ def write_figures(
     title: str = "",
     width: float | None = None,
 ) -> list[Path]:
-    """Write the figures into `directory` (made if missing), one a benchmark, and return the paths.
+    """Write the figures into `directory` (made if missing), one per benchmark, and return paths.
 
     `title` stands above each, `width` is that of every figure in px of 1/96 inch. Raises
-    UserError for an unknown format, and when a file cannot be written.
+    UserError for an unknown format, and if a file cannot be written.
     """
     wide, panels = width or WIDEST, names(judgement)
     drawings: Iterator[tuple[str, Spec | str]] = (
@@ -129,13 +129,13 @@ def write_figures(
 
 
 GAP, ROOMY = 12.0, 480.0
-"""Px between the parts of a panel, and its width from which on two stand side by side."""
+"""Px between the parts of a panel, and the least width of one with two side by side."""
 
 
 def _panel(specs: Sequence[Spec], label: str, title: str, width: float) -> str:
-    """Return the figures of a benchmark as one SVG: its caption stands beside it.
+    """Return the figures of a benchmark as one SVG.
 
-    Each has its own title only where there are more than values and ratios.
+    Each keeps its own title only if there are more than values and ratios.
     """
     columns = 2 if width >= ROOMY and len(specs) > 1 else 1
     each = (width - GAP * (columns - 1)) / columns
@@ -145,9 +145,9 @@ def _panel(specs: Sequence[Spec], label: str, title: str, width: float) -> str:
         style = 'font-family="sans-serif" font-size="13" font-weight="bold"'
         parts.append(f'<text x="0" y="{top - 8:.0f}" {style} fill="{INK}">{escape(text)}</text>')
     for number, spec in enumerate(specs):
-        mine = spec if len(specs) > 2 else {k: v for k, v in spec.items() if k != "title"}
-        # What one part clips is not what another does.
-        svg = _vega(_sized(mine, "", each)).replace("clip", f"part{number}-clip")
+        part = spec if len(specs) > 2 else {k: v for k, v in spec.items() if k != "title"}
+        # Each part needs ids of clip paths of its own.
+        svg = _vega(_sized(part, "", each)).replace("clip", f"part{number}-clip")
         size = _SIZE.search(svg)
         assert size is not None
         left = (each + GAP) * (number % columns)
@@ -164,7 +164,7 @@ def _panel(specs: Sequence[Spec], label: str, title: str, width: float) -> str:
 
 
 def _sized(spec: Spec, title: str, width: float | None) -> Spec:
-    """Return a figure with a title above its own, in lines that fit, and of a width."""
+    """Return a figure with `title` above its own, wrapped, and of this width."""
     if title or width is not None:
         most = int((width or WIDTH) / CHARACTER)
         own = wrap(spec.get("title", ""), most)
@@ -212,9 +212,9 @@ def write_drawings(
 
 
 def _svg(spec: Spec) -> str:
-    """Return a figure as SVG that says what it is, and what it shows.
+    """Return a figure as SVG with title and description for those who cannot see it.
 
-    Its own title stands beside it, in a caption; that of the user above it.
+    Its own title is not drawn, as captions have it; that of the user is drawn above.
     """
     title = spec["title"]
     if isinstance(title, str) or "subtitle" not in title:
@@ -230,9 +230,9 @@ def _vega(spec: Spec) -> str:
 
 
 def _as(svg: str, ending: str, *, for_print: bool = False) -> bytes:
-    """Return a figure in the format that a file with this ending has.
+    """Return a figure in the format of this file name's ending.
 
-    A PNG `for_print`, of a width that was asked for, has PRINTED dots an inch.
+    A PNG `for_print`, of a width that was asked for, has PRINTED dots per inch.
     """
     if ending == "svg":
         return svg.encode()
@@ -248,7 +248,7 @@ _SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
 
 
 def _in_points(match: re.Match[str]) -> str:
-    """Return the size of an SVG that makes a PDF of its size: there a px counts as a point."""
+    """Return the size of an SVG in points, as the conversion to PDF takes px for points."""
     width, height = (float(px) * 72 / 96 for px in match.groups())
     return f'width="{width}" height="{height}"'
 

@@ -1,4 +1,4 @@
-"""The first screen of the page: one sentence, one picture of all headlines, warnings of a line."""
+"""The first screen of the HTML report: the answer, a picture of all headlines, warnings, steps."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from paribus.words.study import summary
 from paribus.words.values import consequences, notice_said, reason_of, warnings
 
 MOST_NAMED = 3
-"""Benchmarks that the line of a warning names."""
+"""The most benchmarks that the line of a warning names."""
 
 
 def screen(judgement: Judgement, *, running: bool = False) -> Html:
-    """Return the question, the answer, its picture, and a line for each warning and what to do.
+    """Return question, answer, picture, a line for each warning, and the next step.
 
-    `running`: the study goes on at this moment.
+    With `running` the study goes on at this moment.
     """
     short = summary(judgement.sentence, judgement.headlines)
     return element(
@@ -37,14 +37,17 @@ def screen(judgement: Judgement, *, running: bool = False) -> Html:
 
 
 MOST_LINES = 3
-"""Warnings that have a line on the first screen; the others are behind one more."""
+"""The most warnings with a line of their own on the first screen; the others are folded."""
 
 LONGEST = 28
-"""Characters of both values that stay on one line."""
+"""The most characters of both values that are kept on one line."""
 
 
 class Scale:
-    """Places on a logarithmic axis of times as slow, in percent of its width."""
+    """A logarithmic axis of ratios (times as slow): maps them to percent of its width.
+
+    It spans 1, all margins and all intervals in `known`, pairs of a margin and a comparison.
+    """
 
     def __init__(self, known: Iterable[tuple[float, Comparison | None]]) -> None:
         ends = [1.0]
@@ -56,7 +59,7 @@ class Scale:
         self.low, self.high = padded(min(ends), max(ends))
 
     def at(self, ratio: float) -> str:
-        """Return the place of `ratio`, in percent of the width; of one beyond it the nearer end."""
+        """Return the place of `ratio` as a CSS percentage; beyond the axis, its nearer end."""
         inside = min(self.high, max(self.low, ratio))
         return f"{100 * math.log(inside / self.low) / math.log(self.high / self.low):.2f}%"
 
@@ -64,8 +67,8 @@ class Scale:
 def forest(judgement: Judgement) -> Html:
     """Return the headlines as one table whose rows are drawn on one axis, slower to the right."""
     rows = effects(judgement)
-    there = any(one.finding.comparison or one.finding.arm_value for one in rows)
-    scale = Scale((one.finding.margin, one.times) for one in rows) if there else None
+    has_figures = any(one.finding.comparison or one.finding.arm_value for one in rows)
+    scale = Scale((one.finding.margin, one.times) for one in rows) if has_figures else None
     several = len(judgement.study.arms) > 2
     arms = [a.name for a in judgement.study.arms]
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
@@ -76,20 +79,20 @@ def forest(judgement: Judgement) -> Html:
     if scale:
         axes = (axis(scale, margins=margins, hollow=hollow), "axis")
         head = [axes, (Html("Times as slow"), "number"), (escape(values), _kind(values)), *head]
-    said = (
+    caption = (
         f"How many times as slow each arm is as {judgement.reference}: the interval of every"
         " headline, the margin shaded"
     )
     body = [_row(judgement, one, scale, several=several) for one in rows]
-    return forest_of("Benchmark", said, head, body)
+    return forest_of("Benchmark", caption, head, body)
 
 
 def axis(
     scale: Scale, name: str = "Interval", margins: Sequence[float] = (), *, hollow: bool = False
 ) -> Html:
-    """Return what stands above the bars: which side is worse, margins, and figures of the axis.
+    """Return the head of the column of bars: which side is worse, margins, ticks of the axis.
 
-    `hollow`: there are dots on which no verdict stands.
+    With `hollow` there are hollow dots, of findings without a verdict.
     """
     sizes = units.percent(max(margins)) if margins else ""
     if margins and min(margins) < max(margins):
@@ -110,7 +113,7 @@ def axis(
 
 
 def _row(judgement: Judgement, one: Effect, scale: Scale | None, *, several: bool) -> Html:
-    """Return the row of a headline; without a `scale` there are no figures in any."""
+    """Return the row of a headline; without a `scale` no row has figures."""
     finding = one.finding
     place = f"#{tables.anchor(judgement, finding.benchmark)}"
     arm = [element("small", escape(finding.arm))] if several else []
@@ -133,22 +136,23 @@ def _row(judgement: Judgement, one: Effect, scale: Scale | None, *, several: boo
         ]
     cells.append(element("td", str(lookup.units_of(judgement, finding)), kind="number used"))
     name = element("a", escape(finding.benchmark), href=place)
-    # Figures that no verdict stands on recede.
-    held = {"kind": "held"} if finding.verdict.word is Word.WITHHELD else {}
+    # Figures of a withheld verdict are drawn paler.
+    paler = {"kind": "held"} if finding.verdict.word is Word.WITHHELD else {}
     return element(
-        "tr", element("th", name, *arm, *failed, scope="row", kind="text"), *cells, **held
+        "tr", element("th", name, *arm, *failed, scope="row", kind="text"), *cells, **paler
     )
 
 
 def _kind(values: str) -> str:
-    """Return the class of a cell with both values: one line, unless names or units are long."""
+    """Return the CSS class of a cell with both values, which wraps if they are long."""
     return f"number values{' wraps' if len(values) > LONGEST else ''}"
 
 
 def bar(scale: Scale, margin: float, marks: Sequence[tuple[Comparison | None, str]]) -> Html:
-    """Return intervals against their margin, each with the class of its colour, drawn.
+    """Return an SVG of intervals against their margin.
 
-    Of two the first is the upper one, and a line leads to the other.
+    `marks` are one or two comparisons, each with the CSS class of its colour. Of two, the first is
+    drawn above, and a line connects them.
     """
     low, high = map(scale.at, wording.band(margin))
     title = element("title", escape(f"margin {units.percent(margin)}"))
@@ -171,9 +175,9 @@ def bar(scale: Scale, margin: float, marks: Sequence[tuple[Comparison | None, st
 
 
 def _warnings(judgement: Judgement) -> Html:
-    """Return a line for each warning and what it does, or that there is none.
+    """Return a line for each warning with its consequence, or one that there is none.
 
-    Where there is no other answer the first warning is open.
+    If no headline has data, the first warning is unfolded.
     """
     if quiet := sentences.nothing_disturbed(judgement):
         return element("p", Html("✓ "), escape(quiet), kind="line")
@@ -197,16 +201,16 @@ def _warnings(judgement: Judgement) -> Html:
 
 
 def notice_of(notice: Notice) -> Html:
-    """Return the name of a notice, what it says, and what can be done."""
+    """Return the name of a notice, its sentences, and what can be done."""
     return join(element("b", escape(f"{notice.name}: ")), prose(notice_said(notice)))
 
 
 def _steps(judgement: Judgement, *, running: bool) -> Html:
-    """Return the first thing to do in a few words, which open what can be done."""
+    """Return the first step in a few words; unfolded, it lists all steps in full."""
     found = steps(judgement, running=running)
     if not found:
-        said = {one.verdict.word for one in judgement.headlines}
-        done = judgement.complete and said and said <= wording.DECIDED
+        words = {one.verdict.word for one in judgement.headlines}
+        done = judgement.complete and words and words <= wording.DECIDED
         return element("p", Html("➜ Nothing left to do"), kind="line") if done else Html("")
     first = found[0][0]
     if found == [(first, first)]:
@@ -217,17 +221,17 @@ def _steps(judgement: Judgement, *, running: bool) -> Html:
 
 
 def contents(judgement: Judgement, sections: Sequence[tuple[str, str]]) -> Html:
-    """Return the ways to all parts of the page: a list beside it, or on a telephone a choice.
+    """Return the contents of the page: a list beside it, or a select element on a telephone.
 
-    `sections` are the titles of the parts below the benchmarks, with their ids.
+    `sections` are the titles and ids of the parts below the benchmarks.
     """
     rows = effects(judgement)
     found = []
     for label in lookup.benchmarks(judgement):
-        mine = [one for one in rows if one.finding.benchmark == label]
+        of_benchmark = [one for one in rows if one.finding.benchmark == label]
         dots = [
             element("span", one.sign, kind=f"dot {one.kind}", title=one.word, aria_hidden="true")
-            for one in mine[:MOST_NAMED]
+            for one in of_benchmark[:MOST_NAMED]
         ]
         found.append((join(*dots), label, tables.anchor(judgement, label)))
     links = [(Html(""), "Answer", "answer"), *found, *((Html(""), *one) for one in sections)]
@@ -242,7 +246,7 @@ def contents(judgement: Judgement, sections: Sequence[tuple[str, str]]) -> Html:
 
 def about(judgement: Judgement, facts: Html) -> Html:
     """Return what was compared with what, and how the figures came about."""
-    said = "" if lookup.nothing_came(judgement) else judgement.design
+    design = "" if lookup.nothing_came(judgement) else judgement.design
     note = sentences.ratio_note(judgement) if any(h.comparison for h in judgement.headlines) else ""
-    below = (element("p", escape(text), kind="small") for text in (said, note) if text)
+    below = (element("p", escape(text), kind="small") for text in (design, note) if text)
     return section("This study", "study", facts, *below)

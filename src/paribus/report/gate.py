@@ -26,14 +26,14 @@ WORDS: Mapping[str, Word | str] = {
     "reliability": Word.RELIABILITY,
     **{rule: rule for one in LENSES.values() for rule in one.rules if rule != "@"},
 }
-"""The words of the rules: of verdicts, and of lenses."""
+"""The words by which rules are written: of verdicts, and those of lenses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A verdict that fails; with `beyond` its interval must lie beyond this share.
+    """A word that fails a pipeline; with `beyond`, the interval must lie beyond this share.
 
-    With `sizes`, the least and the greatest number of bytes, the rule is about these alone.
+    With `sizes`, the least and the greatest number of bytes, the rule is about cases of these only.
     """
 
     word: Word | str
@@ -53,9 +53,9 @@ class Rule:
 
 
 def rule_of(text: str) -> Rule:
-    """Return the rule that is written as "slower", "slower:5%" or "slower:5%@64KiB-4MiB".
+    """Return the rule written as "slower", "slower:5%" or "slower:5%@64KiB-4MiB".
 
-    Only slower has a share and sizes. Raises ValueError for any other text.
+    Only "slower" may have a share and sizes. Raises ValueError for any other text.
     """
     rest, at, sizes = text.partition("@")
     word, colon, share = (part.strip() for part in rest.partition(":"))
@@ -72,7 +72,7 @@ def rule_of(text: str) -> Rule:
 
 
 class Judged(Protocol):
-    """A headline, or a change of one between two studies."""
+    """What rules apply to: a headline, or its change between two studies."""
 
     @property
     def metric(self) -> Metric: ...
@@ -90,7 +90,7 @@ T = TypeVar("T", bound=Judged)
 def failures(
     several: Iterable[T], rules: Sequence[Rule], *, monitored: bool = False
 ) -> list[tuple[T, Rule]]:
-    """Return what fails, each with the first rule that says so."""
+    """Return those of `several` that fail, each with the first rule by which it does."""
     found = []
     for one in several:
         rule = next((rule for rule in rules if failing(one, rule, monitored=monitored)), None)
@@ -102,10 +102,10 @@ def failures(
 def failing(one: Judged, rule: Rule, *, monitored: bool = False) -> bool:
     """Return whether a comparison fails by a rule.
 
-    With a share: if its whole interval lies beyond, whatever its margin makes of that. An interval
-    counts where the study stands by it: at the last look, or at any time if it is `monitored`.
-    A figure that does not decide fails as slower only, where its family supports that word: many
-    figures may fail by noise no more often than one.
+    With a share it fails if its whole interval lies beyond that, whatever the margin. An interval
+    counts only if it is final, or at any time if the study is `monitored`. A metric that does not
+    decide fails only with the word "slower", which its family supports: otherwise many metrics
+    would fail by noise more often than one.
     """
     if rule.sizes is not None:
         return False  # lenses/ranges.py judges sizes

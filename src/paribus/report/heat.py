@@ -1,4 +1,4 @@
-"""Cases as a map: a row a benchmark, a column a size, the colour how many times as slow."""
+"""Heat maps of cases: a row for each benchmark, a column for each size, the ratio as colour."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from paribus.report.markup import Html, element, escape, heads, join, tabular
 from paribus.words.values import reason_of
 
 STEPS = (1.0, 2.5, 4.5)
-"""Places on a bar (`place`) from which a cell has the next darker colour: first the margin."""
+"""Places (effects.place) at which the colour of a cell gets darker: the first is the margin."""
 
 DENSE = 13
-"""Columns beyond which a telephone shows colours alone."""
+"""With more columns, a telephone shows colours alone."""
 
 
 def maps(judgement: Judgement) -> Html:
-    """Return a map for each parameter that benchmarks sweep, nothing without a ratio."""
+    """Return a map for each parameter that benchmarks sweep; "" without any ratio."""
     labels = dict.fromkeys(f.benchmark for f in judgement.headlines)
-    mine = [label for label in labels if not cases_of(judgement, label)]
-    swept = [p for label in mine for p in drawn(judgement, label) if p.key]
+    labels_here = [label for label in labels if not cases_of(judgement, label)]  # else by a lens
+    swept = [p for label in labels_here for p in drawn(judgement, label) if p.key]
     panels = [p for p in swept if any(map(slowness, p.cases))]
     keys = dict.fromkeys(p.key for p in panels if p.key)
     return join(*(_map(judgement, key, [p for p in panels if p.key == key]) for key in keys))
@@ -46,19 +46,19 @@ def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
 
 
 def _keys(cases: Sequence[Finding]) -> Iterator[Html]:
-    """Yield what the colours mean, and the hatching, of those that are there."""
+    """Yield a legend of the colours, and of the hatching, that are in a map."""
     sizes = [(times.ratio, f.margin) for f in cases if (times := slowness(f))]
     shades = {shade(*one)[0] for one in sizes}
     known = {"s2": "slower", "f2": "faster", "h0": "within the margin"}
     keys = {kind: text for kind, text in known.items() if kind[0] in shades}
-    if not all(map(_held, cases)):
+    if not all(map(_has_size, cases)):
         keys["h0 open"] = "no verdict"
     for kind, text in keys.items():
         yield element("span", element("i", kind=kind), escape(text))
 
 
-def _held(finding: Finding) -> bool:
-    """Return whether a verdict says something of the size."""
+def _has_size(finding: Finding) -> bool:
+    """Return whether a verdict claims something about the ratio."""
     return finding.verdict.word in wording.DECIDED and finding.verdict.word is not Word.RELIABILITY
 
 
@@ -84,17 +84,17 @@ def _row(
 
 def _cell(finding: Finding) -> Html:
     times = slowness(finding)
-    said = f"{wording.case_text(finding)}: {finding.verdict.word.value}"
+    title = f"{wording.case_text(finding)}: {finding.verdict.word.value}"
     if times is None:
-        return element("td", "", kind="h0 open", title=f"{said}, {reason_of(finding.verdict)}")
-    kind = shade(times.ratio, finding.margin) + ("" if _held(finding) else " open")
+        return element("td", "", kind="h0 open", title=f"{title}, {reason_of(finding.verdict)}")
+    kind = shade(times.ratio, finding.margin) + ("" if _has_size(finding) else " open")
     shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else format_ratio(times.ratio)
-    title = f"{said}, {wording.estimate(times)}"
+    title = f"{title}, {wording.estimate(times)}"
     return element("td", shown, kind=kind, title=title)
 
 
 def shade(ratio: float, margin: float) -> str:
-    """Return the class of the colour of a cell that is so many times as slow."""
+    """Return the CSS class of the colour of a cell with this ratio: "s1" to "s3", "f2", "h0"."""
     at = place(ratio, margin)
     step = sum(abs(at) >= one for one in STEPS)
     return f"{'s' if at > 0 else 'f'}{step}" if step else "h0"

@@ -61,8 +61,8 @@ from paribus.words.values import notice_said, reason_of
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
     """Write the report of `judgement` to `path`, replacing it in one step.
 
-    `cache` is where the drawing script is kept (default: the user's cache directory). Raises
-    UserError when the file cannot be written.
+    `cache` is the directory for the drawing script (default: the user's cache). Raises UserError
+    if the file cannot be written.
     """
     text = page(judgement, javascript(cache))
     try:
@@ -86,9 +86,9 @@ def page(judgement: Judgement, bundle: str) -> str:
 
 
 def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Html:
-    """Return what the page says, from the first screen to the appendix.
+    """Return the contents of the page, from the first screen to the appendix.
 
-    `running`: the study goes on at this moment.
+    With `running` the study goes on at this moment.
     """
     cases = join(heat.maps(judgement), *_instead(judgement, figures))
     sections = (
@@ -99,7 +99,7 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
     )
     shown = [one for one in sections if one[2]]
     behind = parts(judgement)
-    # What explains the verdicts stands right below them.
+    # Failures and unexplained differences explain the verdicts, and come right below them.
     first_opened = {"outcomes": lookup.nothing_came, "unequal": unequal.unexplained}
     urgent = [one for one in behind if one[1] in first_opened and first_opened[one[1]](judgement)]
     facts = pairs(_facts(judgement, running=running))
@@ -118,7 +118,7 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
 
 
 class Figures:
-    """Collects the specs of a page; `add` returns the place where one will be drawn."""
+    """Collects the specs of a page; `add` returns the element in which one will be drawn."""
 
     def __init__(self) -> None:
         self.specs: list[Spec] = []
@@ -145,9 +145,9 @@ class Figures:
         )
 
     def data(self) -> Html:
-        """Return the element that holds what page.js draws."""
+        """Return the element with the specs that page.js draws."""
         specs = json.dumps(self.specs, separators=(",", ":"), allow_nan=False)
-        for sign in "<>&":  # with these it could end, or comment out, the element it stands in
+        for sign in "<>&":  # these could end the element, or begin a comment
             specs = specs.replace(sign, f"\\u{ord(sign):04x}")
         return Html(f'<script type="application/json" id="figures">{specs}</script>')
 
@@ -174,7 +174,7 @@ def _facts(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
 
 
 def _views(judgement: Judgement, figures: Figures) -> Html:
-    """Return what the lenses say, and what time, cost and energy come to."""
+    """Return the sections of lenses, and the figure of time, cost and energy."""
     shown = [_lenses(judgement, figures, "verdicts")]
     if (of_spent := plots.spent(judgement)) is not None:
         shown.append(element("div", figures.add(of_spent, of_spent["title"]), kind="figures"))
@@ -194,12 +194,11 @@ def _lenses(judgement: Judgement, figures: Figures, after: Part) -> Html:
 
 
 def _launches(judgement: Judgement) -> Html:
-    """Return the time line of the study, or where its launches are when they are too many."""
-    drawn = track.figure(judgement)
-    if len(judgement.points) > track.MOST_POINTS:
-        said = f"{len(judgement.points):,} launches are too many for a time axis;"
-        drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
-    return drawn
+    """Return the time line of the study, or a sentence if it has too many launches for one."""
+    if len(judgement.points) <= track.MOST_POINTS:
+        return track.figure(judgement)
+    text = f"{len(judgement.points):,} launches are too many for a time axis;"
+    return element("p", escape(f"{text} launches.csv lists them all."), kind="small")
 
 
 def _instead(judgement: Judgement, figures: Figures) -> Iterator[Html]:
@@ -221,8 +220,8 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     parts = [element("h2", escape(label), id=place)]
     for head in heads:
         blocks = sentences.rests_on(judgement, head)
-        said = f"{reason_of(head.verdict)}; on {blocks}" if blocks else reason_of(head.verdict)
-        reason = element("small", escape(said))
+        why = f"{reason_of(head.verdict)}; on {blocks}" if blocks else reason_of(head.verdict)
+        reason = element("small", escape(why))
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     instead = cases_of(judgement, label)
     for panel in () if instead else drawn(judgement, label):
@@ -238,7 +237,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         spreads.append(figures.add(of_samples, caption))
     if any(spreads):
         parts.append(element("div", *spreads, kind="figures"))
-    # In print, a heading is not parted from its first figure.
+    # In print, a heading is kept together with its first figure.
     top = len(heads) + 2
     parts[:top] = [element("div", *parts[:top], kind="together")]
     if instead:
@@ -278,11 +277,11 @@ ELSEWHERE = (
 )
 
 LONGEST_NOTES = 1500
-"""Characters of all notes together beyond which they are folded."""
+"""Notes are folded if all together have more characters."""
 
 
 def parts(judgement: Judgement) -> list[tuple[str, str, Html]]:
-    """Return title, id and section of all that stands behind the verdicts, without empty ones."""
+    """Return title, id and contents of the sections after the benchmarks, without empty ones."""
     made = (
         ("About the data", "data", _data(judgement)),
         ("Not held equal", "unequal", unequal.html_section(judgement)),
@@ -309,7 +308,7 @@ def _data(judgement: Judgement) -> Html:
 
 
 def failures(judgement: Judgement) -> Html:
-    """Return what came of the launches of each benchmark in each arm."""
+    """Return the section on outcomes of launches, by benchmark and arm."""
     if not judgement.tallies:
         return Html("")
     rows = [

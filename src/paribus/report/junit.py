@@ -1,4 +1,4 @@
-"""The verdicts as JUnit XML, as pipelines show them: a test case for each comparison."""
+"""The verdicts as JUnit XML, which pipelines show: a test case for each comparison."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from paribus.words.values import reason_of
 
 
 def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
-    """Return the XML: a failure where a rule of `--fail-on` says so, an error without a verdict.
+    """Return the XML: a failure by a rule of `--fail-on`, an error without a verdict.
 
-    A comparison that is undecided, and that no rule is about, is skipped.
+    An undecided comparison that no rule fails is marked as skipped.
     """
     name = clean(judgement.study.question)
     suite = ElementTree.Element("testsuite", name=name)
@@ -36,18 +36,18 @@ def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
         rule = next((rule for rule in rules if failing(head, rule, monitored=monitored)), None)
         kinds = {Word.WITHHELD: "error", Word.NO_DATA: "error", Word.UNDECIDED: "skipped"}
         kind = "failure" if rule else kinds.get(head.verdict.word, "")
-        said = sentences.headline_sentence(judgement, head)
+        text = sentences.headline_sentence(judgement, head)
         if kind:
             inner = ElementTree.SubElement(case, kind, message=clean(reason_of(head.verdict)))
             if kind != "skipped":
                 inner.set("type", str(rule) if rule else head.verdict.word.value)
-            inner.text = said
+            inner.text = text
         else:
-            ElementTree.SubElement(case, "system-out").text = said
+            ElementTree.SubElement(case, "system-out").text = text
     of_lenses = list(of_rules(judgement, map(str, rules)))
-    for rule_, said in of_lenses:
-        case = ElementTree.SubElement(suite, "testcase", classname=rule_, name=clean(said))
-        ElementTree.SubElement(case, "failure", message=clean(said), type=rule_)
+    for rule_, text in of_lenses:
+        case = ElementTree.SubElement(suite, "testcase", classname=rule_, name=clean(text))
+        ElementTree.SubElement(case, "failure", message=clean(text), type=rule_)
     suite.set("tests", str(len(rows) + len(of_lenses)))
     for kind, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))

@@ -1,4 +1,4 @@
-"""What belongs together in a judgement: cases of a headline, launches of a row, places of arms."""
+"""Looking up what belongs together in a judgement: cases of a headline, launches of a row."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from paribus.report import wording
 
 
 def measured(judgement: Judgement) -> bool:
-    """Return whether Paribus launched this itself: a frozen plan has a seed, a table has none."""
+    """Return whether Paribus launched this itself: only a frozen plan has a seed."""
     return judgement.study.settings.seed is not None
 
 
 def several_looks(judgement: Judgement) -> bool:
-    """Return whether a verdict had several looks: of a table each group of benchmarks has one."""
+    """Return whether verdicts had several looks (in a table each group of benchmarks has one)."""
     return len(judgement.looks) > 1 and measured(judgement)
 
 
 def unit(judgement: Judgement) -> str:
-    """Return what one value of an arm stands for: "launch", "session", or "value" of a table."""
+    """Return the noun for one value of an arm: "launch", "session", "build", "value" of a table."""
     return design_of(judgement.study).unit if measured(judgement) else "value"
 
 
@@ -35,7 +35,7 @@ def case_findings(judgement: Judgement, headline: Finding) -> tuple[Finding, ...
 
 
 def rows(judgement: Judgement) -> tuple[Finding, ...]:
-    """Return the headlines, each followed by those of its benchmark's other figures."""
+    """Return the headlines, each followed by those of its benchmark's other metrics."""
     return tuple(
         row
         for head in judgement.headlines
@@ -44,7 +44,7 @@ def rows(judgement: Judgement) -> tuple[Finding, ...]:
 
 
 def row_name(judgement: Judgement, row: Finding) -> str:
-    """Return what the row of a headline is called: its benchmark, with the figure if of several."""
+    """Return the name of a headline's row: its benchmark, with the metric if it has several."""
     several = _of_row(judgement, row, judgement.others)
     return f"{row.benchmark}: {row.metric.name}" if several else row.benchmark
 
@@ -83,7 +83,7 @@ def total_of(judgement: Judgement, row: Finding) -> Total:
 
 
 def units_of(judgement: Judgement, row: Finding) -> int:
-    """Return the launches of a row; in a study by session its sessions, in a table its values."""
+    """Return the number of launches of a row; in a study of sessions that of sessions."""
     if unit(judgement) == "launch":
         return total_of(judgement, row).launches
     return sum(v.launches for v in (row.reference_value, row.arm_value) if v)
@@ -100,22 +100,22 @@ def complete_blocks(judgement: Judgement, row: Finding) -> int:
 
 
 def blocks_there(judgement: Judgement, row: Finding) -> int:
-    """Return how many blocks there are of `row`, those after the last look included."""
-    weighed = row.comparison.blocks if row.comparison else 0
-    return max(weighed, complete_blocks(judgement, row))
+    """Return how many complete blocks `row` has, those after the last look included."""
+    compared = row.comparison.blocks if row.comparison else 0
+    return max(compared, complete_blocks(judgement, row))
 
 
 def fewest_blocks(judgement: Judgement, row: Finding) -> int:
-    """Return from how many blocks on there can be a verdict on `row`."""
+    """Return the fewest blocks with which there can be a verdict on `row`."""
     level = row.comparison.level if row.comparison else judgement.level
     looks = judgement.looks if measured(judgement) else ()
     return design_of(judgement.study).fewest_blocks(level, looks)
 
 
 def attempted_blocks(judgement: Judgement, benchmark: str) -> int:
-    """Return of how many counted blocks there are values, incomplete blocks included.
+    """Return how many counted blocks have values, incomplete blocks included; 0 if unknown.
 
-    0 where nothing says so: of a table only its notice on blocks that are left out does.
+    For a table only its notice on blocks that were left out has that number.
     """
     if measured(judgement):
         return len({p.block for p in judgement.points if p.benchmark == benchmark and p.block})
@@ -126,7 +126,7 @@ def attempted_blocks(judgement: Judgement, benchmark: str) -> int:
 
 
 def launches(judgement: Judgement) -> list[Point]:
-    """Return all launches in the order of time, each `level` as times as slow as is usual."""
+    """Return all launches in the order of time; `level` is of times: that of rates is inverted."""
     rates = {h.benchmark for h in judgement.headlines if h.metric.better == "higher"}
     every = sorted((*judgement.points, *judgement.voided), key=lambda p: p.at_s)
     return [replace(p, level=1 / p.level) if p.level and p.benchmark in rates else p for p in every]

@@ -27,7 +27,7 @@ def prose(text: str) -> Html:
 
 
 def attribute(text: str) -> str:
-    """Return text from anywhere as the inside of a double-quoted attribute."""
+    """Return text from anywhere as the contents of a double-quoted attribute."""
     return html.escape(clean(text), quote=True)
 
 
@@ -39,7 +39,8 @@ def join(*parts: str) -> Html:
 def element(tag: str, *children: str, kind: str | None = None, **attributes: str) -> Html:
     """Return an element; `children` are HTML already, attribute values are escaped here.
 
-    `kind` is its class; an underscore in an attribute's name becomes a hyphen. An input has no end.
+    `kind` is its class; an underscore in an attribute's name becomes a hyphen. <input> has no end
+    tag.
     """
     named = {"class": kind, **{k.replace("_", "-"): v for k, v in attributes.items()}}
     inside = "".join(f' {k}="{attribute(v)}"' for k, v in named.items() if v is not None)
@@ -60,7 +61,7 @@ def heads(names: Iterable[str]) -> list[Html]:
 
 
 MOST_ROWS = 12
-"""Rows beyond which a table that may be folded is: a telephone shows about as many."""
+"""The most rows of a table that is not folded: about as many as a telephone shows."""
 
 
 def table(
@@ -74,7 +75,7 @@ def table(
 ) -> Html:
     """Return a table that scrolls inside its own box; the columns in `left` are text.
 
-    With `fold` a long one opens at a click, and with a `summary` any. On a telephone a row is a
+    It is folded if it has a `summary`, or with `fold` if it is long. On a telephone a row is a
     card, where each cell has the head of its column beside it.
     """
     kinds = ["text" if i in left else "number" for i in range(len(head))]
@@ -91,25 +92,26 @@ def table(
     box = element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=caption)
     if not summary and not (fold and len(rows) > MOST_ROWS):
         return box
-    said = summary or f"{caption} ({count(len(rows), 'row')})"
-    return element("details", element("summary", escape(said)), box, kind="long")
+    line = summary or f"{caption} ({count(len(rows), 'row')})"
+    return element("details", element("summary", escape(line)), box, kind="long")
 
 
 def forest_of(
     what: str, caption: str, head: Sequence[tuple[Html, str]], rows: Sequence[Html], kind: str = ""
 ) -> Html:
-    """Return a table whose rows are drawn: `what` each is of, its verdict, then the columns `head`.
+    """Return a table whose rows have bars: columns for `what` a row is of, the verdict, and `head`.
 
-    That has what stands above each, and its class. Who cannot see it gets the `caption`.
+    `head` has contents and CSS class of each further column head. The `caption` is for those who
+    cannot see it.
     """
     unseen = ((element("span", text, kind="unseen"), "text") for text in (what, "Verdict"))
     top = [element("th", text, kind=k, scope="col") for text, k in (*unseen, *head)]
-    said = element("caption", escape(caption), kind="unseen")
-    return tabular(said, top, rows, f"forest {kind}".rstrip())
+    hidden = element("caption", escape(caption), kind="unseen")
+    return tabular(hidden, top, rows, f"forest {kind}".rstrip())
 
 
 def section(title: str, place: str, *content: str) -> Html:
-    """Return a part of a page under its title, whose id is `place`; nothing without content."""
+    """Return a part of a page under its title, whose id is `place`; "" without content."""
     head = element("h2", escape(title), id=place)
     return element("section", head, *content) if any(content) else Html("")
 
@@ -121,12 +123,12 @@ def pairs(facts: Sequence[tuple[str, str]]) -> Html:
 
 
 def asset(name: str) -> str:
-    """Return a file of the page: its style, or the script that draws."""
+    """Return the text of a file beside this one: page.css or page.js."""
     return files("paribus.report").joinpath(name).read_text(encoding="utf-8")
 
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What a page without scripts may load: nothing."""
+"""The content security policy of a page without scripts: it may load nothing."""
 
 
 def document(
@@ -141,7 +143,7 @@ def document(
 
 
 def framed(title: str, head: str, body: str) -> str:
-    """Return a whole HTML page of what else is in its `head`, and its `body`."""
+    """Return a whole HTML page; `head` is added to its head."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

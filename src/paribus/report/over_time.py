@@ -1,4 +1,4 @@
-"""The effects of one arm in one benchmark over the time of several studies, drawn."""
+"""A picture of the effect of one arm in one benchmark over several studies, as SVG."""
 
 from __future__ import annotations
 
@@ -15,31 +15,28 @@ from paribus.report.markup import Html, attribute, escape
 
 LANE = 84
 LEFT, RIGHT = 7.0, 98.0
-"""Percent of the width between which studies stand."""
+"""Percent of the width between which studies are drawn."""
 
 ROOM = 100
-"""Characters of names that stand below a picture."""
+"""Characters of names that fit below a picture."""
 
 MOST = 1e4
-"""Times as slow at which a picture ends."""
+"""The largest ratio that is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A study: when it began, how many times as slow the arm was, and what is reported of it.
+    """A study in the picture."""
 
-    `kind` is the class of its colour, `link` the page of the study, "" for none.
-    """
-
-    at: float
-    times: Comparison
-    kind: str
-    reported: str
-    link: str = ""
+    at: float  # when it began
+    times: Comparison  # how many times as slow the arm was
+    kind: str  # the CSS class of its colour
+    reported: str  # a sentence on it
+    link: str = ""  # its page, if any
 
 
 Level = tuple[float, float, float]
-"""From when to when an arm was how many times as slow."""
+"""Begin and end of a time, and how many times as slow the arm was in it."""
 
 
 def picture(
@@ -50,10 +47,10 @@ def picture(
     changes: Sequence[tuple[float, str]] = (),
     names: Sequence[str] = (),
 ) -> Html:
-    """Return marks of studies between the times `ends`, with a line between any two of them.
+    """Return the marks of studies between the times `ends`, connected by lines.
 
-    Or with the `levels` that they are about. `changes` are upright lines, each with its text.
-    `names` stand at 0, 1, 2 and so on in place of days.
+    If there are `levels`, these are drawn instead of the connecting lines. `changes` are vertical
+    lines (time and text). `names` label the places 0, 1, 2, ... in place of days.
     """
     sides = [1.0]
     for one in marks:

@@ -51,19 +51,19 @@ from paribus.stats.verdict import word_of
 
 
 def of_panel(judgement: Judgement, panel: Panel) -> Iterator[tuple[str, str, Spec]]:
-    """Yield the figures that a panel has: name, caption, and specification."""
+    """Yield name, caption and specification of the figures of a panel: values, and ratios."""
     title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
     if any(_finite(v) for f in panel.cases for v in (f.reference_value, f.arm_value)):
         unit = lookup.unit(judgement)
-        said = f"{title}: median {unit}; shaded: middle half of the {units.plural(unit)}"
-        yield "absolute", said, curves(judgement, panel)
+        caption = f"{title}: median {unit}; shaded: middle half of the {units.plural(unit)}"
+        yield "absolute", caption, curves(judgement, panel)
     if any(map(slowness, panel.cases)):
-        said = f"{title}: times as slow; shaded: margin; grey and hollow: no verdict"
-        yield "ratio", said, ratios(judgement, panel)
+        caption = f"{title}: times as slow; shaded: margin; grey and hollow: no verdict"
+        yield "ratio", caption, ratios(judgement, panel)
 
 
 def _finite(spread: Spread | None) -> bool:
-    """Return whether a value can be drawn: a launch that was cut off has none."""
+    """Return whether a value can be drawn: that of launches that were cut off is infinite."""
     return spread is not None and math.isfinite(spread.low + spread.median + spread.high)
 
 
@@ -132,9 +132,9 @@ def _absolute_rows(judgement: Judgement, panel: Panel) -> list[Spec]:
 
 
 def ratios(judgement: Judgement, panel: Panel) -> Spec:
-    """Return how many times as slow every arm is by case: intervals, and the margin shaded.
+    """Return the ratios of every arm by case, as times as slow: intervals, and the margin shaded.
 
-    Points whose verdict claims nothing are grey and hollow; where no size is known, none is drawn.
+    Points whose verdict claims nothing are grey and hollow; without a known size none is drawn.
     """
     rows = [r for f in panel.cases if (r := _ratio_row(judgement, f, x_of(panel, f)))]
     spec = _ratio_spec(judgement, rows, f"{panel_title(panel)}: times as slow")
@@ -146,13 +146,13 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     for index, arm in enumerate(others):
         nudge = {"xOffset": 5 * (index - (len(others) - 1) / 2)}
         whisker = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
-        mine = [r for r in rows if r["arm"] == arm]
-        layers += _interval_layers(judgement, mine, whisker, {"x": x, "y": y}, nudge)
+        of_arm = [r for r in rows if r["arm"] == arm]
+        layers += _interval_layers(judgement, of_arm, whisker, {"x": x, "y": y}, nudge)
     return spec | {"height": 240, "data": {"values": rows}, "layer": layers}
 
 
 def overview(judgement: Judgement) -> Spec | None:
-    """Return the rows of the verdicts, as times as slow; None without a size.
+    """Return all headlines as ratios (times as slow); None if no size is known.
 
     With one arm a row has the colour of its verdict, with several that of its arm.
     """
@@ -278,7 +278,7 @@ def equal(channel: str, axis: Spec) -> Spec:
 
 
 def narrowing(judgement: Judgement, benchmark: str) -> Spec | None:
-    """Return the intervals of the headline of `benchmark` over its blocks; None before three."""
+    """Return the intervals of a headline over its blocks; None with fewer than three of them."""
     heads = judgement.of_benchmark(benchmark, judgement.headlines)
     rows = [
         _step(head, step.times(head.metric.better))
@@ -314,8 +314,8 @@ def narrowing(judgement: Judgement, benchmark: str) -> Spec | None:
 
 
 def _step(head: Finding, step: Comparison) -> Spec:
-    said = {"arm": clean(head.arm), "blocks": step.blocks, "shown": wording.estimate(step)}
-    return said | ends_of(step, head.margin)
+    row = {"arm": clean(head.arm), "blocks": step.blocks, "shown": wording.estimate(step)}
+    return row | ends_of(step, head.margin)
 
 
 # --- time, cost and energy ---------------------------------------------------------------------
@@ -324,9 +324,9 @@ OF_WORK = "Time, cost and energy of a unit of work"
 
 
 def spent(judgement: Judgement) -> Spec | None:
-    """Return the ratios of arm to reference with their intervals, below 1 where it is less.
+    """Return the ratios of time, cost and energy to the reference, below 1 if the arm needs less.
 
-    None without a price, and where no node counts its energy.
+    None without a price, and if no node counts its energy.
     """
     rows = [*_spent_rows(judgement)]
     if not rows:
@@ -341,15 +341,15 @@ def spent(judgement: Judgement) -> Spec | None:
 def _spent_rows(judgement: Judgement) -> Iterator[Spec]:
     beside = [one for lens, rows in lenses(judgement) for one in lens.ratios(judgement, rows)]
     for head in judgement.headlines:
-        mine = [one for one in beside if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
+        of_head = [one for one in beside if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
         known = usable(head)
-        if known is not None and mine:
+        if known is not None and of_head:
             times = known.times(head.metric.better)
             ends = (times.ratio, times.low, times.high)
             word = word_of(times.low, times.high, head.margin)
-            said = (head.margin, str(word), word is not Word.UNDECIDED)
-            yield _spent_row(Ratio(head.benchmark, head.arm, "time", *ends, *said))
-        yield from map(_spent_row, mine)
+            judged = (head.margin, str(word), word is not Word.UNDECIDED)
+            yield _spent_row(Ratio(head.benchmark, head.arm, "time", *ends, *judged))
+        yield from map(_spent_row, of_head)
 
 
 def _spent_row(one: Ratio) -> Spec:
@@ -369,15 +369,15 @@ def _spent_row(one: Ratio) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """What limits an arm: the memory, in GB/s, then the processor, in the metric's unit."""
+    """The roofline of an arm: limited by memory up to the ridge, then by the processor."""
 
     arm: str
-    bandwidth: float
-    peak: float
+    bandwidth: float  # of memory, in GB/s
+    peak: float  # of the processor, in the metric's unit
 
     @property
     def ridge(self) -> float:
-        """Return the intensity from which on the processor limits, in operations per byte."""
+        """The intensity, in operations per byte, above which the processor limits."""
         return self.peak / self.bandwidth
 
 
@@ -388,14 +388,14 @@ def roofs(rows: Sequence[Spec]) -> list[Roof]:
     """
     found = []
     for arm in dict.fromkeys(row["arm"] for row in rows):
-        mine = [row for row in rows if row["arm"] == arm and row["x"]]
-        bandwidth = max(row["value"] / row["x"] for row in mine)
-        found.append(Roof(arm, bandwidth, max(row["value"] for row in mine)))
+        of_arm = [row for row in rows if row["arm"] == arm and row["x"]]
+        bandwidth = max(row["value"] / row["x"] for row in of_arm)
+        found.append(Roof(arm, bandwidth, max(row["value"] for row in of_arm)))
     return found
 
 
 def roof_text(roof: Roof, unit: str) -> str:
-    """Return what a roof says in figures."""
+    """Return bandwidth, peak and ridge of a roof in words."""
     return (
         f"{roof.arm}: {format_value(roof.bandwidth)} GB/s, {format_value(roof.peak)} {unit},"
         f" ridge at {format_value(roof.ridge)} per byte"
@@ -403,7 +403,7 @@ def roof_text(roof: Roof, unit: str) -> str:
 
 
 def _roof_layers(rows: Sequence[Spec], unit: str, x: Spec, y: Spec, colour: Spec) -> Iterator[Spec]:
-    """Yield the roofs as dashed lines, and what they say in the corner that they leave free."""
+    """Yield layers with the roofs as dashed lines, and with their figures in the free corner."""
     found = roofs(rows)
     low, high = min(row["x"] for row in rows), max(row["x"] for row in rows)
     lines = [

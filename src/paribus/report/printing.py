@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 ROOM = 9
-"""Lines of a report of one screen for its headlines, and for what its sizes say, together."""
+"""The most lines of headlines, and of notes on their cases, together in a report of one screen."""
 
 
 def console_on(stream: TextIO, width: int | None = None) -> Console:
-    """Return a console on `stream`: its colours pass, escape sequences in what it prints do not."""
+    """Return a console on `stream` that prints colours, but no escape sequences in texts."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -35,12 +35,12 @@ def console_on(stream: TextIO, width: int | None = None) -> Console:
                 yield one if text is one.text else Segment(text, one.style)
 
         def on_broken_pipe(self) -> None:
-            """Raise the BrokenPipeError: rich would leave with exit code 1."""
+            """Raise the BrokenPipeError: rich would exit with code 1."""
             raise  # noqa: PLE0704 - rich calls this where it caught one
 
     console = Screened(file=under(stream), highlight=False, width=width)
     if not console.is_terminal:
-        console.size = console.size  # once: rich would look for a terminal at each line
+        console.size = console.size  # fixed, or rich would ask for the size at each line
     return console
 
 
@@ -51,14 +51,11 @@ def ascii_only(console: Console) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table: its cells, the style of the verdict in it, and how to read the line.
-
-    A single cell is the title of the rows below it.
-    """
+    """A row of a table; a single cell is the title of the rows below it."""
 
     cells: Sequence[str]
-    style: str = ""
-    reading: str = ""
+    style: str = ""  # of the coloured columns
+    reading: str = ""  # a second line, which explains the row
 
 
 def print_rows(
@@ -70,9 +67,9 @@ def print_rows(
     coloured: Collection[int],
     indent: int = 0,
 ) -> None:
-    """Print a table; the columns in `right` are figures, those `coloured` take the row's style.
+    """Print a table; the columns `right` are aligned right, those `coloured` have the row's style.
 
-    Where the terminal is too narrow the first cell stands on a line of its own.
+    On a narrow terminal the first cell of each row is printed on a line of its own.
     """
     from rich.cells import cell_len
     from rich.text import Text
@@ -104,11 +101,13 @@ def print_rows(
 
 
 def heading(console: Console, text: str) -> None:
+    """Print the title of a section, after an empty line."""
     console.print()
     line(console, text, style="bold")
 
 
 def item(console: Console, text: str, style: str = "", *, name: str = "", indent: int = 2) -> None:
+    """Print an indented paragraph, as `line` does."""
     line(console, text, style=style, indent=indent, hang=2, name=name)
 
 
@@ -124,7 +123,8 @@ def line(
 ) -> None:
     """Print one paragraph, wrapped between words; a figure stays with its unit, a path whole.
 
-    `name` comes first, in bold. With `most` the paragraph is cut to that many lines.
+    `name` comes first, in bold. All lines are indented by `indent`, those after the first by `hang`
+    more. With `most` the paragraph is cut to that many lines.
     """
     from rich.text import Text
 
@@ -147,7 +147,7 @@ def line(
 
 
 def raw(console: Console, text: str | Text) -> None:
-    """Print text as it is, so that a path can be copied."""
+    """Print text as it is, never wrapped, so that a path can be copied."""
     from rich.text import Text
 
     console.print(text if isinstance(text, Text) else Text(text), soft_wrap=True)

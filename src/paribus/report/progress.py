@@ -1,6 +1,6 @@
-"""What a study is doing now: a live region on a terminal, sparse lines in a pipe.
+"""The progress of a study: a live region on a terminal, sparse lines in a pipe.
 
-Nothing is drawn outside `update()`: no thread, no timer, so that a launch is measured in peace.
+Nothing is drawn outside `update()`: no thread and no timer disturbs a launch.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ QUIET_S = 30.0
 
 
 class Display:
-    """Shows `Progress` values as they come; use as a context manager, end it before the report.
+    """Shows `Progress` values as they come. Use as a context manager, left before the report.
 
-    `console` is standard error unless given, so that standard output stays for results. `clock`
-    and `now` return elapsed seconds and the time of day.
+    `console` is standard error by default, as standard output is for results. `clock` returns
+    elapsed seconds, `now` the time of day.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Display:
                 console=self._console, auto_refresh=False, transient=True, redirect_stdout=False
             )
             self._live.start()
-            # Rich hides the cursor; a study that is killed would leave it hidden.
+            # Rich hides the cursor, and a study that is killed would leave it hidden.
             self._console.show_cursor(True)
         return self
 
@@ -109,19 +109,19 @@ def plain_line(progress: Progress) -> str:
     parts = [_where(progress), _times(progress)]
     if progress.failures:
         parts.append(f"{units.count(progress.failures, 'launch')} failed")
-    said = [
+    verdicts = [
         f"{h.benchmark} {h.arm} {so_far(h)} {wording.estimate_text(h)}{_next_look(h, progress)}"
         for h in progress.headlines
         if h.comparison is not None
     ]
-    parts += [listed(said, 6)] if said else []
+    parts += [listed(verdicts, 6)] if verdicts else []
     return clean("; ".join(parts))
 
 
 def live_view(progress: Progress, now: str, console: Console, most_rows: int) -> RenderableType:
-    """Return the live region: what runs, times, and a row per benchmark and arm, as times as slow.
+    """Return the live region: what runs, times, and a row for each benchmark and arm.
 
-    Rows that do not fit into `most_rows` are counted in the last line, decided ones first.
+    If there are more than `most_rows`, decided ones are left out first, and counted at the end.
     """
     from rich.console import Group
 
@@ -158,8 +158,8 @@ def _rows(progress: Progress, shown: list[Finding], *, ascii_only: bool) -> list
         if one.times is not None:
             line.append(f"  {one.ratio:>5}")
             line.append(f" {wording.interval_text(one.times)}", "dim")
-        said = f"{so_far(head)}{_next_look(head, progress)}"
-        line.append(f"  {said}", STYLES.get(head.verdict.word, "dim") if not _open(head) else "dim")
+        style = "dim" if _open(head) else STYLES.get(head.verdict.word, "dim")
+        line.append(f"  {so_far(head)}{_next_look(head, progress)}", style)
         lines.append(line)
     return lines
 
@@ -169,7 +169,7 @@ def _open(head: Finding) -> bool:
 
 
 def so_far(head: Finding) -> str:
-    """Return the word of a finding; of an open one what its interval says of the blocks so far."""
+    """Return the word of a finding; of one still open, the word that its interval has so far."""
     if not _open(head):
         return head.verdict.word.value
     if head.comparison is None:
@@ -182,7 +182,7 @@ def so_far(head: Finding) -> str:
 
 
 def _next_look(head: Finding, progress: Progress) -> str:
-    """Return after how many blocks an open finding may be decided; nothing where no look comes."""
+    """Return ", next look after 24 blocks (3 more)" of an open finding; "" without a next look."""
     done = progress.blocks_done.get(head.benchmark, 0)
     look = head.verdict.figures.get("next", progress.look)
     if progress.launch is None or not _open(head) or look <= done:
@@ -191,7 +191,7 @@ def _next_look(head: Finding, progress: Progress) -> str:
 
 
 def _most(progress: Progress, number: int) -> str:
-    """Return " of at most N"; nothing for a study that watches without an end."""
+    """Return " of at most N"; "" for a monitored study, which has no end."""
     return "" if progress.blocks_most > LONGER[-1] else f" of at most {number}"
 
 

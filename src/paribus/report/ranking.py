@@ -1,4 +1,4 @@
-"""More than two arms in order: which orders the pairs support, and the places that leaves open."""
+"""The ranking of more than two arms: the places of each that the verdicts on pairs leave open."""
 
 from __future__ import annotations
 
@@ -13,23 +13,20 @@ _TURNED = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An arm in a ranking: every place from `best` to `worst` is open to it.
-
-    `above` is the finding of this arm against the arm in the line above (None in the first).
-    """
+    """An arm in a ranking: it may have every place from `best` to `worst`."""
 
     arm: str
     value: Spread | None
     best: int
     worst: int
-    above: Finding | None
+    above: Finding | None  # this arm against that in the line above, None in the first line
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The arms of one benchmark by geometric mean, as far as the supported orders allow.
 
-    The words of the pairs are controlled as a family, so the places of all arms hold together.
+    The verdicts on pairs are corrected as a family, so the places of all arms hold together.
     """
 
     benchmark: str

@@ -1,4 +1,4 @@
-"""What most lenses do with their rows: keep them in a verdict, and list them with a text each."""
+"""What most lenses do with their rows: store them in a verdict, and list each with a text."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from paribus.report.html import Figures
 
 Lines = Iterable[Sequence[str]]
-"""Names, mostly of arms, each with its text, and below it in a page perhaps a small one."""
+"""Each line has a name, often of an arm, a text, and on a page perhaps small texts below it."""
 
 
 def kept(
     key: str, kind: type, text: Callable[[Judgement, Any], str], *, none: Any = None
 ) -> dict[str, Any]:
-    """Return how a lens keeps rows of the dataclass `kind` under `key` of a verdict.
+    """Return the fields `to_json` and `from_json` of a Lens with rows of the dataclass `kind`.
 
-    Each has a `text` for people beside its fields. Where there are no rows, `none` is read.
+    They are under `key` of the verdict, each with a `text` for people beside its fields. Without
+    rows, `from_json` returns `none`.
     """
 
     def to_json(judgement: Judgement, rows: Any) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def listed_as(
     lines: Callable[[Judgement, Any], Lines],
     notes: Callable[[Any], Iterable[str]],
 ) -> dict[str, Any]:
-    """Return how a lens shows its rows under a title: their lines, then what these rest on."""
+    """Return the fields `text` and `html` of a Lens: rows as lines under a title, then notes."""
 
     def text(judgement: Judgement, rows: Any, console: Console) -> None:
         print_list(console, title, lines(judgement, rows), notes(rows))
@@ -62,8 +63,8 @@ def print_list(console: Console, title: str, lines: Lines, notes: Iterable[str] 
     if not known:
         return
     heading(console, title)
-    for name, said, *_ in known:
-        item(console, said, name=name)
+    for name, text, *_ in known:
+        item(console, text, name=name)
     for note in notes:
         item(console, note, style="dim")
 

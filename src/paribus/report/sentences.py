@@ -13,6 +13,7 @@ from paribus.core import (
     count,
     format_ratio,
     format_seconds,
+    grouped,
     percent,
     slowness,
     total,
@@ -40,7 +41,7 @@ BETWEEN_RANKS = frozenset({"point to point", "collective", "compute", "applicati
 
 
 def launches_text(judgement: Judgement) -> str:
-    """Return how much was measured: "200 launches in 3 min, 2 failed"; of a table, "elsewhere"."""
+    """Return how much was measured: "200 launches in 3 min, 2 failed"; "elsewhere" for a table."""
     if not lookup.measured(judgement):
         return "elsewhere"
     found = total(judgement.tallies)
@@ -49,23 +50,22 @@ def launches_text(judgement: Judgement) -> str:
     cold = sum(t.warm_up_failed for t in judgement.tallies)
     if cold and not found.launches:
         return f"{count(warm_up, 'warm-up launch')}{took}, {cold} failed; none counted"
-    said = count(found.launches, "launch")
     blocks = len({p.block for p in judgement.points if p.block != WARM_UP})
-    said += design_of(judgement.study).launched_in(blocks)
+    number = count(found.launches, "launch") + design_of(judgement.study).launched_in(blocks)
     also = f"; {count(cold, 'warm-up launch')} failed" if cold else ""
-    return f"{said}{took}, {found.failures} failed{found.of_first}{also}"
+    return f"{number}{took}, {found.failures} failed{found.of_first}{also}"
 
 
 def is_kernel(benchmark: str) -> bool:
-    """Return whether a benchmark is of our own, and not a program of others or of the user."""
+    """Return whether a benchmark is one of our own kernels, and no program of others."""
     known = BENCHMARKS.get(benchmark)
     return known is not None and not known.program and benchmark != "command"
 
 
 def transport_text(judgement: Judgement) -> str:
-    """Return what carries messages between ranks in each arm, benchmarks alike together.
+    """Return the transport between ranks in each arm, once for benchmarks with the same.
 
-    "" where no benchmark sends messages between ranks; of numbers from elsewhere it is not known.
+    "" if no benchmark sends messages between ranks; "not known" for numbers from elsewhere.
     """
     if not lookup.measured(judgement):
         tools = (s.benchmark for s in judgement.study.benchmarks)
@@ -74,32 +74,29 @@ def transport_text(judgement: Judgement) -> str:
     each: dict[str, str] = {}
     for label in dict.fromkeys(one.benchmark for one in judgement.carriers):
         arms = [one for one in judgement.carriers if one.benchmark == label]
-        said = "; ".join(f"{one.arm}: {way_of(one)}" for one in arms)
+        each[label] = "; ".join(f"{one.arm}: {way_of(one)}" for one in arms)
         if len({way_of(one) for one in arms}) == 1:
-            said = f"{way_of(arms[0])}, in all arms"
-        each[label] = said
-    alike: dict[str, list[str]] = {}
-    for label, said in each.items():
-        alike.setdefault(said, []).append(label)
+            each[label] = f"{way_of(arms[0])}, in all arms"
+    alike = grouped((text, label) for label, text in each.items())
     if len(alike) == 1:
         return clean(next(iter(alike)))
-    return clean(". ".join(f"{listed(labels, 5)}: {said}" for said, labels in alike.items()))
+    return clean(". ".join(f"{listed(labels, 5)}: {text}" for text, labels in alike.items()))
 
 
 def rests_on(judgement: Judgement, finding: Finding) -> str:
-    """Return on how many of the blocks so far a finding rests; "" if on all of them.
+    """Return "14 of 16 blocks" if a finding does not rest on all blocks so far, else "".
 
-    Blocks with failed launches give no ratio, nor do incomplete ones of a table; those after the
-    last look are not weighed yet.
+    Blocks with failed launches give no ratio, nor do incomplete ones of a table; blocks after the
+    last look do not count yet.
     """
     attempted = lookup.attempted_blocks(judgement, finding.benchmark)
-    rests = finding.comparison.blocks if finding.comparison else 0  # 0: no blocks, as of one launch
-    of = design_of(judgement.study).counted(attempted)
-    return f"{rests} of {of}" if 0 < rests < attempted else ""
+    rests = finding.comparison.blocks if finding.comparison else 0  # 0: not paired in blocks
+    every = design_of(judgement.study).counted(attempted)
+    return f"{rests} of {every}" if 0 < rests < attempted else ""
 
 
 def ratio_note(judgement: Judgement) -> str:
-    """Return what a ratio divides, and what its interval promises."""
+    """Return sentences on what a ratio divides, and on the confidence of its interval."""
     design = design_of(judgement.study)
     promise = design.promise(several_looks=lookup.several_looks(judgement))
     if any(has_interval(f.comparison) for f in judgement.others):
@@ -120,14 +117,14 @@ def ratio_note(judgement: Judgement) -> str:
 
 
 def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
-    """Return how per-case verdicts are corrected; "" where none was to be decided."""
+    """Return sentences on how verdicts on cases are corrected; "" if none was to be decided."""
     if len(cases) < 2 or not {f.verdict.word for f in cases} & {*DECIDED, Word.UNDECIDED}:
         return ""
     return design_of(judgement.study).of_cases()
 
 
 def levels_text(cases: Sequence[Finding]) -> str:
-    """Return the confidence of the intervals of cases: one level, or the span of several."""
+    """Return the confidence of the intervals of cases: one level, or the range of several."""
     levels = sorted({f.comparison.level for f in cases if f.comparison})
     if not levels:
         return ""
@@ -138,7 +135,7 @@ def levels_text(cases: Sequence[Finding]) -> str:
 
 
 def endpoints_note(found: Sequence[Finding]) -> str:
-    """Return what the other endpoints are, and that none replaces the one that decides."""
+    """Return sentences on the endpoints that do not decide."""
     shown = {f.metric.endpoint for f in found}
     meanings = {
         "median": "median: the typical sample",
@@ -151,9 +148,9 @@ def endpoints_note(found: Sequence[Finding]) -> str:
 
 
 def nothing_disturbed(judgement: Judgement) -> str:
-    """Return that there is no warning, and what else is as it should be; "" where something is not.
+    """Return "No warnings: ..." with numbers of equal facts and failures; "" if there is any.
 
-    Without one usable launch there is nothing that could be disturbed.
+    Also "" for unexplained differences, and without a usable launch.
     """
     warned = any(one.level == "warning" for one in judgement.notices)
     unexplained = any(one.kind == "unexplained" for one in judgement.differences)
@@ -168,7 +165,7 @@ def nothing_disturbed(judgement: Judgement) -> str:
 
 
 def equal_text(judgement: Judgement) -> str:
-    """Return how many facts were compared and found equal."""
+    """Return the sentence on how many facts are equal in all arms."""
     if not judgement.facts:
         return "No facts were recorded, so other differences are unknown."
     differ = "other " if judgement.differences else ""
@@ -206,22 +203,22 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
         Word.WITHHELD: f"no verdict for {arm} against {reference}",
         Word.NO_DATA: f"no usable launches to compare {arm} with {reference}",
     }
-    said = f"{finding.benchmark}: {claims[word]}"
+    claim = f"{finding.benchmark}: {claims[word]}"
     if finding.comparison is None:
-        return clean(f"{said}.")
+        return clean(f"{claim}.")
     how_many = len(lookup.case_findings(judgement, finding))
     over = f" (geometric mean over {count(how_many, 'case')})" if how_many > 1 else ""
     name = "" if finding.metric.name == finding.benchmark else f"{finding.metric.name} "
-    ours = value_text(finding.arm_value, finding.metric)
+    of_arm = value_text(finding.arm_value, finding.metric)
     against = value_text(finding.reference_value, finding.metric)
     size = estimate_text(finding) + " times as slow" * finding.verdict.size_known
     return clean(
-        f"{said}: {name}{ours} against {against}{over}; {size}; {direction(finding.metric)}."
+        f"{claim}: {name}{of_arm} against {against}{over}; {size}; {direction(finding.metric)}."
     )
 
 
 def cases_sentence(judgement: Judgement, headline: Finding) -> str:
-    """Return what the single cases say: counts by verdict, and the two ends of the ratios."""
+    """Return the numbers of cases by verdict, and the least and greatest of their ratios."""
     cases = lookup.case_findings(judgement, headline)
     words = [f.verdict.word for f in cases]
     counts = ", ".join(f"{words.count(w)} {w.value}" for w in Word if w in words)
@@ -237,7 +234,7 @@ def cases_sentence(judgement: Judgement, headline: Finding) -> str:
 
 
 def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
-    """Return how many times as slow each case is where there are no blocks and so no verdicts."""
+    """Return the ratio of each case, if there are no blocks and so no verdicts; else ""."""
     known = [
         (times, f.case) for f in lookup.case_findings(judgement, headline) if (times := slowness(f))
     ]

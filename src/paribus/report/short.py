@@ -1,4 +1,4 @@
-"""The report on a terminal that a person sits at: the answer as a picture, at most a screen."""
+"""The short report for a person at a terminal: the answer as a picture, on one screen at most."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ LEAST_BAR, MOST_BAR = 11, 31
 LONGEST_NAME = 24
 MOST_WARNINGS = 3
 STEPS = (2, 2)
-"""Lines that each of the first steps to do next may take."""
+"""The most lines of each of the first next steps."""
 
 UNLIKE = 1.5
-"""From this quotient of the greatest and the least ratio of a benchmark's cases on, both appear."""
+"""The least and the greatest ratio of a benchmark's cases are shown if their quotient is larger."""
 
 ASCII = {"▲": "^", "▼": "v", "⊘": "/", "–": "-", "…": ".."}
-"""What stands for the signs of verdicts on a terminal without UTF-8."""
+"""The signs of verdicts on a terminal without UTF-8."""
 
 
 def print_short(judgement: Judgement, console: Console) -> None:
-    """Print the answer: a sentence, a line a benchmark, a line a warning, and where the rest is."""
+    """Print a sentence, a line for each benchmark and warning, next steps, the report's path."""
     from rich.text import Text
 
     if lookup.nothing_came(judgement):
@@ -79,7 +79,7 @@ def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -
     wide[0] = max(wide[0], len(head[0]))
     wide[1] = max(wide[1], len(head[1]))
     wide[2] = max(wide[2], len("times as slow"))
-    # Both values where they fit, closer together if they must; else a longer bar.
+    # Both values are shown if they fit, with gaps of 2 or 1; otherwise the bar is longer.
     rooms = [(console.width - sum(w + gap for w in wide), gap) for gap in (2, 1)]
     room, gap = next((one for one in rooms if one[0] >= LEAST_BAR), (0, 2))
     shown = room > 0 and any(values)
@@ -99,16 +99,16 @@ def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -
         style = STYLES.get(one.finding.verdict.word, "dim")
         lines.append(Row([name, word, drawn, one.text] + [value] * shown, style))
     print_rows(console, cells + [head[3]] * shown, lines, right=(), coloured=(1, 2))
-    if "ranges" not in judgement.lenses:  # which say more, from 12 blocks on
-        said = filter(None, (_unlike_cases(judgement, one.finding) for one in rows))
-        for text in islice(said, max(0, ROOM - len(judgement.headlines))):
+    if "ranges" not in judgement.lenses:  # the lens says more, from 12 blocks on
+        texts = filter(None, (_unlike_cases(judgement, one.finding) for one in rows))
+        for text in islice(texts, max(0, ROOM - len(judgement.headlines))):
             line(console, text, style="dim", most=1)
 
 
 def _unlike_cases(judgement: Judgement, headline: Finding) -> str:
-    """Return the least and the greatest ratio of cases that lie far apart, "" of others.
+    """Return the least and the greatest ratio of a headline's cases, "" if they are not far apart.
 
-    Their intervals have nothing in common: of many cases some lie far apart by chance.
+    Their intervals must not overlap, as among many cases some are far apart by chance.
     """
     known = [
         (times, wording.case_text(one))
@@ -121,12 +121,12 @@ def _unlike_cases(judgement: Judgement, headline: Finding) -> str:
     least, most = (times for times, _ in ends)
     if most.ratio < UNLIKE * least.ratio or most.low <= least.high:
         return ""
-    said = " to ".join(f"{format_ratio(times.ratio)}x ({case})" for times, case in ends)
-    return f"{clean(headline.benchmark)}: {said}"
+    span = " to ".join(f"{format_ratio(times.ratio)}x ({case})" for times, case in ends)
+    return f"{clean(headline.benchmark)}: {span}"
 
 
 def _print_warnings(judgement: Judgement, console: Console) -> None:
-    """Print a line for each warning, and for each note without which the figures mislead."""
+    """Print a line for each warning, and for each note on data that were left out."""
     if quiet := sentences.nothing_disturbed(judgement):
         line(console, f"{quiet}.", style="dim")
     grave = warnings(judgement)
@@ -135,9 +135,9 @@ def _print_warnings(judgement: Judgement, console: Console) -> None:
         style = "yellow" if notice.level == "warning" else ""
         does = consequences(notice)
         name = f"{notice.name} ({does})" if does else notice.name
-        # Of a lack of room the end of the line goes, not its beginning.
-        said = notice_said if notice.name is NoticeName.BUDGET_USED else notice_text
-        line(console, said(notice), style=style, name=name, most=1)
+        # A line that is too long is cut at its end.
+        text_of = notice_said if notice.name is NoticeName.BUDGET_USED else notice_text
+        line(console, text_of(notice), style=style, name=name, most=1)
     if rest := (*grave, *notes)[MOST_WARNINGS:]:
         does = consequences(*rest)
         line(console, f"{len(rest)} more{f' ({does})' if does else ''}", style="dim")

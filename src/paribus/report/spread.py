@@ -1,4 +1,4 @@
-"""How the launches of a benchmark are spread, where the words speak of it: states, outliers."""
+"""Figures of how launches and samples are distributed, for benchmarks with a notice on that."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from paribus.report.markup import Html, attribute, element, escape
 from paribus.report.wording import clean
 
 SPEAKS = frozenset((NoticeName.TWO_STATES, NoticeName.OUTLYING_LAUNCHES, NoticeName.RATIO_MOVED))
-"""Notices that say something of how launches are spread."""
+"""Notices on the distribution of launches."""
 
 FEWEST = 4
 HEIGHT, RADIUS = 140, 4
 
 
 def spoken(judgement: Judgement) -> set[str]:
-    """Return the benchmarks of whose spread a notice or a lens speaks."""
+    """Return the benchmarks on whose distribution of launches there is a notice, or a lens."""
     found = {label for n in judgement.notices if n.name in SPEAKS for label in n.benchmarks}
     return found.union(*(lens.spread(judgement, rows) for lens, rows in lenses(judgement)))
 
 
 def figure(judgement: Judgement, benchmark: str) -> Html:
-    """Return how slow all counting launches were, each arm from its fastest to its slowest.
+    """Return a figure of all launches that count, each arm from its fastest to its slowest.
 
-    Nothing where no word speaks of the spread of `benchmark`, or launches are few.
+    "" without a notice on `benchmark` (see `spoken`), and with few launches.
     """
     if benchmark not in spoken(judgement):
         return Html("")
-    mine = [one for one in lookup.launches(judgement) if one.benchmark == benchmark]
+    points = [one for one in lookup.launches(judgement) if one.benchmark == benchmark]
     caption = f"Every launch, times as slow as usual for {judgement.reference}"
-    return strip(mine, track.colours(judgement), track.legend(track.named(judgement)), caption)
+    return strip(points, track.colours(judgement), track.legend(track.named(judgement)), caption)
 
 
 def strip(
@@ -60,15 +60,18 @@ def strip(
     caption: str,
     ringed: Point | None = None,
 ) -> Html:
-    """Return how slow those of some launches were that count, nothing of few or of too many."""
+    """Return a figure of the levels of launches that count; "" if they are too few or too many.
+
+    `keys` explain the colours; the launch `ringed` is marked.
+    """
     arms: dict[str, list[float]] = {}
     for one in filter(counts, points):
         arms.setdefault(clean(one.arm), []).append(one.level or 1.0)
     if not FEWEST <= sum(map(len, arms.values())) <= track.MOST_TITLES:
         return Html("")
     mark = (clean(ringed.arm), ringed.level or 1.0) if ringed and counts(ringed) else None
-    said = element("figcaption", keys, escape(f" {caption}"))
-    return element("figure", said, picture(arms, colours, mark))
+    below = element("figcaption", keys, escape(f" {caption}"))
+    return element("figure", below, picture(arms, colours, mark))
 
 
 def picture(
@@ -76,8 +79,11 @@ def picture(
     colours: Mapping[str, str],
     mark: tuple[str, float] | None = None,
 ) -> Html:
-    """Return the levels of each arm, the slowest on top and right; `mark` is one with a ring."""
-    levels = [level for mine in arms.values() for level in mine]
+    """Return an SVG of the levels of each arm, the slowest on top and right.
+
+    `mark`, an arm and a level, gets a ring.
+    """
+    levels = [level for of_arm in arms.values() for level in of_arm]
     low, high = padded(min(levels), max(levels))
 
     def across(level: float) -> str:
@@ -88,31 +94,31 @@ def picture(
         x = across(tick)
         drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
         drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:g}</text>')
-    for arm, mine in arms.items():
-        for rank, level in enumerate(sorted(mine)):
-            y = HEIGHT - RADIUS - (HEIGHT - 2 * RADIUS) * (rank + 0.5) / len(mine)
+    for arm, of_arm in arms.items():
+        for rank, level in enumerate(sorted(of_arm)):
+            y = HEIGHT - RADIUS - (HEIGHT - 2 * RADIUS) * (rank + 0.5) / len(of_arm)
             title = f"<title>{escape(f'{arm}, {format_value(level)} times as slow')}</title>"
             at = f'cx="{across(level)}" cy="{y:.1f}" r="{RADIUS}"'
             drawn.append(f'<circle {at} fill="{colours[arm]}">{title}</circle>')
             if mark == (arm, level):
                 drawn.append(f'<circle class="far" cx="{across(level)}" cy="{y:.1f}" r="8"/>')
                 mark = None
-    said = "; ".join(
-        f"{arm}: from {format_value(min(mine))} to {format_value(max(mine))}"
-        for arm, mine in arms.items()
+    label = "; ".join(
+        f"{arm}: from {format_value(min(of_arm))} to {format_value(max(of_arm))}"
+        for arm, of_arm in arms.items()
     )
-    size = f'width="100%" height="{HEIGHT + 22}" role="img" aria-label="{attribute(said)}"'
+    size = f'width="100%" height="{HEIGHT + 22}" role="img" aria-label="{attribute(label)}"'
     return Html(f'<svg class="strip" {size}>{"".join(drawn)}</svg>')
 
 
 SHARES = {"min": 0.0, "p25": 0.25, "median": 0.5, "p99": 0.99}
-"""Share of the samples of a launch that are faster than an endpoint."""
+"""The share of the samples of a launch that is faster than an endpoint."""
 
 
 def samples(judgement: Judgement, benchmark: str) -> Spec | None:
-    """Return what share of the samples is faster than a value in each arm, a dot an endpoint.
+    """Return a figure of the distribution of samples in each arm, with a dot for each endpoint.
 
-    None where no word speaks of it, or where little is known of the samples.
+    None if all endpoints have the same word and there is no notice, or too little is known.
     """
     heads = judgement.of_benchmark(benchmark, judgement.headlines)
     ends = judgement.of_benchmark(benchmark, judgement.endpoints)

@@ -1,4 +1,7 @@
-"""The judgement that a verdict.json holds, read again: of a study, or of compared results."""
+"""Reading a verdict.json back into a Judgement: of a study, or of compared results.
+
+The file may come from anybody: everything is checked, so that no report fails on it later.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +33,20 @@ from paribus.words.study import summary
 
 NAME = "verdict.json"
 MOST_BYTES = 256 << 20
-"""Bytes of a verdict; that of 10,000 launches and 1,000 cases takes about 4 MB."""
+"""The most bytes of a verdict; one of 10,000 launches and 1,000 cases has about 4 MB."""
 
 LARGEST = 1e31
-"""Above every figure of a launch: what is drawn and divided stays finite."""
+"""A bound above every figure of a launch, with which quotients and drawings stay finite."""
 
 OPEN = frozenset({"ratio", "low", "high", "quantum"})
-"""Figures of a verdict that JSON has as null where they are infinite."""
+"""Figures of a verdict that are null in JSON if they are infinite."""
 
 
 def is_report(path: Path) -> bool:
-    """Return whether `path` is a verdict, or a directory with one that is not that of a study."""
+    """Return whether `path` is a verdict, or a directory with one that is no study directory."""
     if is_directory(path):
-        there, planned = (os.path.lexists(path / name) for name in (NAME, "plan.json"))
-        return there and not planned
+        judged, planned = (os.path.lexists(path / name) for name in (NAME, "plan.json"))
+        return judged and not planned
     return path.suffix == ".json"
 
 
@@ -58,13 +61,13 @@ def read_report(path: Path) -> Judgement:
     try:
         table = read_json(file, MOST_BYTES, "a verdict", constant=_refuse)
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or "it is not JSON"
-        raise StoreError(f"cannot be read: {said}", place=place, fix=fix) from error
+        cause = getattr(error, "strerror", None) or "it is not JSON"
+        raise StoreError(f"cannot be read: {cause}", place=place, fix=fix) from error
     if not isinstance(table, dict) or table.get("schema") != export.SCHEMA:
         raise StoreError(f"is not a verdict of schema {export.SCHEMA}", place=place, fix=fix)
     try:
         judgement = _judgement(table)
-        export.to_json(judgement)  # makes every sentence: none fails later
+        export.to_json(judgement)  # so that no sentence fails later
         summary(judgement.sentence, judgement.headlines)
         next_steps(judgement)
     except (
@@ -95,10 +98,10 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
     # Verdicts of older versions have none.
     known |= {key: table.get(key, ()) for key in ("voided", "distributions")}
     keys = {"points": "launches", "carriers": "transports"}
-    own = (name for name in _hints(Judgement) if name not in (*known, "figures"))
-    known |= {name: table[keys.get(name, name)] for name in own}
+    rest = (name for name in _hints(Judgement) if name not in (*known, "figures"))
+    known |= {name: table[keys.get(name, name)] for name in rest}
     judgement: Judgement = read_as(Judgement, known)
-    # Dates have an end.
+    # Raises for a time that no date can have.
     datetime.fromtimestamp((judgement.started or 0) + judgement.wall_s, UTC)
     return replace(judgement, lenses=lens.stored(table, judgement))
 
@@ -108,7 +111,7 @@ FINDINGS = ("headlines", "layers", "endpoints", "pairs", "cases")
 
 
 def findings(table: Mapping[str, Any], key: str, study: Study) -> tuple[Finding, ...]:
-    """Return the findings under a key of a verdict; raises ValueError for one of no such arm."""
+    """Return the findings under a key of a verdict; raises ValueError for an unknown arm."""
     found = tuple(finding(one, key) for one in table[key])
     if strange := {f.arm for f in found} - {arm.name for arm in study.arms[1:]}:
         raise ValueError(f"{strange.pop()!r:.40} is no arm")
@@ -127,10 +130,10 @@ def finding(table: Mapping[str, Any], key: str) -> Finding:
 
 
 def _comparison(value: Any) -> Comparison:
-    """Return a comparison whose open ends JSON has as null.
+    """Return a comparison from JSON, where open ends are null.
 
-    A ratio is null where half of the launches of an arm, or of the reference, were cut off: it is
-    beyond the end that is known.
+    The ratio is null if half of the launches of an arm, or of the reference, were cut off: then it
+    is infinite, or 0.
     """
     table = _mapping(value)
     cut_off = math.inf if table["high"] is None else 0.0
@@ -142,13 +145,13 @@ def _comparison(value: Any) -> Comparison:
 
 
 def check_interval(ratio: float, low: float, high: float) -> None:
-    """Raise ValueError for what is no interval of a ratio, and for a ratio that is not in it."""
+    """Raise ValueError unless low <= ratio <= high is an interval of positive ratios."""
     if not 0 <= low <= ratio <= high or high == 0:
         raise ValueError(f"{ratio} does not lie in an interval from {low} to {high}")
 
 
 def _open_ends(figures: Any) -> Any:
-    """Return figures with an infinity where JSON has none; also in those of earlier effects."""
+    """Return figures with infinity in place of null under the keys OPEN, at all depths."""
     if isinstance(figures, Mapping):
         return {
             k: math.inf if v is None and k in OPEN else _open_ends(v) for k, v in figures.items()
@@ -160,8 +163,8 @@ def _study(table: Mapping[str, Any]) -> Study:
     if not all(one["endpoints"] for one in table["benchmarks"]):
         raise ValueError("a benchmark has no endpoint")
     known = {key: table.get(key, {}) for key in ("asked", "hosts")}
-    own = (name for name in _hints(Study) if name not in known)
-    known |= {name: table["plan" if name == "settings" else name] for name in own}
+    rest = (name for name in _hints(Study) if name not in known)
+    known |= {name: table["plan" if name == "settings" else name] for name in rest}
     study: Study = read_as(Study, known)
     return study
 
@@ -176,10 +179,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def read_as(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as `kind` wants it; what in it is made already stays.
+    """Return a value of JSON as `kind`; see border/values.py.
 
-    Keys that a dataclass does not have are texts for people, or of a later version. Raises
-    TypeError, ValueError or LookupError for what does not fit, and for a field that is missing.
+    Keys that a dataclass does not have, texts for people or of a later version, are ignored. Raises
+    TypeError, ValueError or LookupError for what does not fit, and for a missing field.
     """
     return of_json(kind, value, rules=_RULES, later=True)
 
@@ -191,7 +194,7 @@ def _case(value: Any) -> Case:
 
 
 def _spread(value: Any) -> Spread:
-    """Return a spread; JSON has null where a launch was cut off and has no figure."""
+    """Return a spread from JSON, where null stands for the figure of a launch that was cut off."""
     ends = {k: math.inf if one is None else one for k, one in _mapping(value).items()}
     spread: Spread = of_json(Spread, ends, rules={float: _figure})
     return spread

@@ -76,7 +76,7 @@ def _ranking(ranked: Ranking) -> Html:
 
 
 def endpoints(judgement: Judgement, benchmark: str) -> Html:
-    """Return the table of what does not decide a benchmark, figures and endpoints, or nothing."""
+    """Return the table of metrics and endpoints that do not decide a benchmark, "" without any."""
     others = judgement.of_benchmark(benchmark, judgement.others)
     ends = judgement.of_benchmark(benchmark, judgement.endpoints)
     decides = lookup.decided_by(judgement, benchmark) or wording.ENDPOINTS["median"]
@@ -115,9 +115,9 @@ def _folded(
     values: bool = True,
     spread: bool = False,
 ) -> Html:
-    """Return findings, each by its name, as a table that opens; nothing of none.
+    """Return findings, each with its name, as a folded table; "" without any.
 
-    `values` of both arms have columns, and with `spread` their quartiles.
+    With `values` those of both arms have columns, with `spread` including quartiles.
     """
     if not rows:
         return Html("")
@@ -175,8 +175,8 @@ def _verdict_cell(f: Finding) -> Html:
         return sign
     open_yet = f.verdict.word is Word.UNDECIDED and f.comparison is not None
     few = open_yet and not wording.has_interval(f.comparison)
-    said = f"{'too few blocks, ' if few else now}margin {units.percent(f.margin)}"
-    return join(sign, element("small", escape(said)))
+    below = f"{'too few blocks, ' if few else now}margin {units.percent(f.margin)}"
+    return join(sign, element("small", escape(below)))
 
 
 def chip(word: Word, reason: str) -> Html:
@@ -184,8 +184,8 @@ def chip(word: Word, reason: str) -> Html:
     return chip_of(wording.SYMBOLS[word], word.value, wording.kind_of(word), reason)
 
 
-def chip_of(sign: str, said: str, kind: str, reason: str) -> Html:
-    """Return the words of a verdict, with its sign, in the colour of its kind."""
+def chip_of(sign: str, word: str, kind: str, reason: str) -> Html:
+    """Return the word of a verdict, with its sign, in the colour of its kind."""
     shown = element("span", escape(sign), aria_hidden="true")
     why = {"title": reason} if reason else {}
-    return element("span", shown, escape(f" {said}"), kind=f"chip {kind}", **why)
+    return element("span", shown, escape(f" {word}"), kind=f"chip {kind}", **why)

@@ -1,4 +1,4 @@
-"""The report on a terminal, or in a pipe: verdict, table, what was not held equal, what next."""
+"""The full report as text for a terminal or a pipe: verdict, tables, audit, next steps, files."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ LEFT_OUT = frozenset(
         *(NoticeName.LAUNCHES_LEFT_OUT, NoticeName.ITERATIONS_DIFFER),
     )
 )
-"""Notes without which the figures can be taken for others: they stand in the short report too."""
+"""Notes on data that were left out, without which figures mislead: in the short report too."""
 
 MOST_NOTES = 8
 LONGEST_ARM = 11
-"""Columns that an arm's name may take above its figures; longer ones are named in the title."""
+"""The widest name of an arm, in columns, that stands above its figures; others are in the title."""
 
 FILES = (
     ("report", "report.html"),
@@ -51,11 +51,10 @@ FILES = (
 def print_report(judgement: Judgement, console: Console, *, brief: bool = False) -> None:
     """Print the report of `judgement` to `console`; 80 columns suffice, and pipes get plain text.
 
-    Order: what needs attention first (verdict, warnings), then the figures, then the rest. Where
-    not one launch gave usable output: why, and what to do. The verdict is also the last line,
-    because that is what a terminal shows. `brief`: the verdict, warnings, what was left out of the
-    figures, what else differs between logs or tables, why verdicts are withheld, and the table of
-    verdicts, or how many launches failed where that is all.
+    What needs attention comes first (verdict, warnings), then the figures, then the rest. If no
+    launch gave usable output, it says why, and what to do. The verdict is also the last line, which
+    a terminal shows. With `brief`: verdict, warnings, notes on data left out, differences of logs
+    or tables, reasons of withheld verdicts, and the table of verdicts (or of failures).
     """
     line(console, judgement.sentence, style="bold")
     failed = lookup.nothing_came(judgement)
@@ -89,7 +88,7 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
 
 
 def _print_figures(judgement: Judgement, console: Console) -> None:
-    """Print all that good launches gave."""
+    """Print the sections on figures, if any launch gave some."""
     if judgement.design:
         line(console, judgement.design, style="dim")
     if transport := sentences.transport_text(judgement):
@@ -154,7 +153,7 @@ def _print_verdicts(judgement: Judgement, console: Console) -> None:
 
 
 def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console) -> None:
-    """Print the headlines of one arm; a second line per row explains the first."""
+    """Print the headlines of one arm; a second line of each row has direction, margin, failures."""
     names = _arm_heads(judgement.reference, rows[0].arm)
     if "reference" in names:
         heading(console, f"{clean(rows[0].arm)} against the reference {clean(judgement.reference)}")
@@ -179,7 +178,7 @@ def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console
 
 
 def _arm_heads(reference: str, arm: str) -> tuple[str, str]:
-    """Return what stands above the values of two arms: their names where these fit."""
+    """Return the heads of the values of two arms: their names, if these fit."""
     from rich.cells import cell_len
 
     names = clean(reference), clean(arm)
@@ -224,9 +223,9 @@ def _print_beside(
     rows: Sequence[tuple[str, Finding | None]],
     console: Console,
 ) -> None:
-    """Print findings beside the headlines, each by its name; one without is the title of the next.
+    """Print a table of findings other than headlines; a name without one is a title of the next.
 
-    Where two `arms` are named their values have columns.
+    If two `arms` are named, their values have columns.
     """
     lines = [
         Row([name])
@@ -301,8 +300,7 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
         return
     heading(console, "About the data")
     for note in notes[:MOST_NOTES]:
-        said = notice_text(note)
-        line(console, said, indent=2, hang=2, name=note.name)
+        line(console, notice_text(note), indent=2, hang=2, name=note.name)
     if len(notes) > MOST_NOTES:
         item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")
 

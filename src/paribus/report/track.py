@@ -1,4 +1,4 @@
-"""Every launch of a study on one time axis: a lane a benchmark, a strip of what disturbed them."""
+"""The time line: every launch of a study on one axis, in a lane for each benchmark, as SVG."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from paribus.report.wording import clean
 from paribus.words.values import flag_of
 
 MOST_POINTS = 6_000
-"""Launches of a judgement beyond which there is no time axis: a page could not show it."""
+"""The most launches that are drawn on a time axis: a page could not show more."""
 
 LANE, HEAD, STRIP, FOOT, KEYS = 30, 19, 12, 34, 18
 """Heights in px: a lane, the name above it, the strip below all, the axis, the legend on top."""
 
 PAGE = 900
 SHORTEST, NEAR = 3.0, 0.025
-"""Height in px that a bar has at least, and the log ratio to which a lane reaches at least."""
+"""The least height in px of a bar, and the least log ratio at the edges of a lane."""
 
 WIDEST = 5.0
-"""Width in px of a bar; of many launches it is narrower."""
+"""The greatest width in px of a bar: with many launches it is narrower."""
 
 MOST_TITLES = 1_500
-"""Launches up to which each says what it was when it is pointed at."""
+"""The most launches of which each has a title, shown when it is pointed at."""
 
 
 MARKS = {
@@ -42,7 +42,7 @@ MARKS = {
 
 
 def caption(judgement: Judgement) -> str:
-    """Return in words how the picture is read: what each mark means that is in it."""
+    """Return in words what each mark means that is in the picture."""
     return "; ".join(f"{mark}: {meaning}" for mark, meaning in _meanings(judgement).items())
 
 
@@ -59,7 +59,7 @@ def _meanings(judgement: Judgement) -> dict[str, str]:
 
 
 def legend(colours: Mapping[str, str]) -> Html:
-    """Return the colours by what has them."""
+    """Return a legend of colours by name."""
     square = '<rect width="12" height="12" fill="{}"/>'
     return join(*(_key(square.format(colour), name) for name, colour in colours.items()))
 
@@ -78,14 +78,14 @@ def colours(judgement: Judgement) -> dict[str, str]:
 
 
 def named(judgement: Judgement) -> dict[str, str]:
-    """Return the colours of a legend by what has them."""
+    """Return the colours of a legend by name: arms, and combinations of them as one."""
     arms, every = arm_names(judgement), colours(judgement).items()
     found = {name if name in arms else "combinations": colour for name, colour in every}
     return {**{name: found[name] for name in arms}, **found}
 
 
 def figure(judgement: Judgement, *, linked: bool = False) -> Html:
-    """Return the time line and below it what its colours and marks mean; nothing without one."""
+    """Return the time line with a legend below it; "" without one."""
     shown = picture(judgement, linked=linked)
     keys = (_key(MARKS[mark], meaning) for mark, meaning in _meanings(judgement).items())
     below = element("figcaption", legend(named(judgement)), *keys)
@@ -95,10 +95,10 @@ def figure(judgement: Judgement, *, linked: bool = False) -> Html:
 def picture(
     judgement: Judgement, width: str = "100%", *, style: str = "", linked: bool = False
 ) -> Html:
-    """Return the time line as SVG of this width; nothing without launches, or of too many.
+    """Return the time line as SVG of this width; "" without launches, or with too many.
 
-    Outside a page it needs a `style`, and says what it is. `linked`: each launch leads to its own
-    page, whose name is its number and attempt.
+    Outside a page it needs a `style`, and gets a title and legend. If `linked`, each launch leads
+    to its own page, whose name is its number and attempt.
     """
     points = lookup.launches(judgement)
     if not points or len(points) > MOST_POINTS:
@@ -110,12 +110,12 @@ def picture(
     drawn: list[str] = []
     for number, label in enumerate(labels):
         top = number * (LANE + HEAD) + HEAD
-        mine = [p for p in points if p.benchmark == label]
-        levels = [p.level for p in mine if p.level]
+        of_lane = [p for p in points if p.benchmark == label]
+        levels = [p.level for p in of_lane if p.level]
         around = (format_ratio(end(levels)) for end in (min, max) if len(levels) > 1)
         name = ", ".join(filter(None, (label, " to ".join(around))))
         drawn.append(f'<text x="0" y="{top - 4}">{escape(name)}</text>')
-        drawn += _lane(mine, top, clock, colours(judgement))
+        drawn += _lane(of_lane, top, clock, colours(judgement))
     drawn.append(f'<text x="100%" y="{HEAD - 4}" text-anchor="end">▴ slower</text>')
     bottom = len(labels) * (LANE + HEAD) + 6
     busy = [p for p in points if p.disturbed]
@@ -133,8 +133,8 @@ def picture(
     )
     alone, space, below = "", "", 0
     if style:
-        said = escape(f"Every launch. {caption(judgement)}")
-        alone = f"<title>{said}</title><style>{style}</style>{_legend(judgement)}"
+        title = escape(f"Every launch. {caption(judgement)}")
+        alone = f"<title>{title}</title><style>{style}</style>{_legend(judgement)}"
         space, below = ' xmlns="http://www.w3.org/2000/svg"', KEYS
     return Html(
         f'<svg{space} class="track" width="{width}" height="{bottom + FOOT + below}"'
@@ -146,7 +146,7 @@ def picture(
 
 
 def _legend(judgement: Judgement) -> str:
-    """Return the colour of each arm, for a picture that has no caption."""
+    """Return the colour of each arm as SVG, for a picture without a caption."""
     drawn, x = [], 0.0
     for name, colour in named(judgement).items():
         drawn.append(f'<rect x="{x:.0f}" y="2" width="10" height="10" fill="{colour}"/>')
@@ -156,7 +156,7 @@ def _legend(judgement: Judgement) -> str:
 
 
 class _Clock:
-    """Where a launch stands on the common axis, in percent, and how wide a bar may be."""
+    """The common axis of a picture: places of launches in percent, and the width of bars in px."""
 
     def __init__(self, points: Sequence[Point], wide: float) -> None:
         self.last = max(points[-1].at_s, 1e-9)
@@ -168,7 +168,7 @@ class _Clock:
         return f"{0.5 + 99 * seconds / self.last:.2f}%"
 
     def leading(self, point: Point, mark: str) -> str:
-        """Return the mark of a launch, where it is linked as the way to its page."""
+        """Return the `mark` of a launch, as a link to its page if pages are linked."""
         place = f"{point.number}-{point.attempt}/"
         return f'<a href="{place}" tabindex="-1">{mark}</a>' if self.linked else mark
 
@@ -179,7 +179,7 @@ class _Clock:
 def _lane(
     points: Sequence[Point], top: int, clock: _Clock, colours: dict[str, str]
 ) -> Iterator[str]:
-    """Yield the launches of one benchmark: pairs, bars, and the marks of exceptions."""
+    """Yield the SVG of the launches of one benchmark: lines of blocks, bars, and marks."""
     levels = [math.log(p.level) for p in points if p.level]
     low, high = min(-NEAR, *levels, 0.0), max(NEAR, *levels, 0.0)
 
@@ -192,8 +192,8 @@ def _lane(
     for point in points:
         if point.level and point.block != wording.WARM_UP:
             blocks.setdefault(point.block, []).append(point)
-    for mine in blocks.values():
-        for one, other in pairwise(mine):
+    for block in blocks.values():
+        for one, other in pairwise(block):
             yield (
                 f'<line class="pair" x1="{clock.at(one.at_s)}" y1="{height(one.level or 1):.1f}"'
                 f' x2="{clock.at(other.at_s)}" y2="{height(other.level or 1):.1f}"/>'
@@ -219,7 +219,7 @@ def _lane(
 
 
 def _reported(point: Point) -> str:
-    """Return what a launch was, and what is unusual about it."""
+    """Return the title of a launch: number, block, arm, level, and what is unusual about it."""
     slow = f"{format_value(point.level)} times as slow" if point.level else point.state.value
     block, void = wording.block_text(point.block), "void" * bool(point.void)
     parts = [f"launch {point.number}", block, point.arm, slow, void]
@@ -243,4 +243,4 @@ def _axis(judgement: Judgement, clock: _Clock, top: int) -> Iterator[str]:
 
 
 UNITS = ((300, 1.0, "s"), (7200, 60.0, "min"), (172_800, 3600.0, "h"), (math.inf, 86_400.0, "d"))
-"""Seconds up to which a time is shown in a unit, how many it has, and its name."""
+"""Units of time: up to how many seconds each is used, how many it has, and its name."""

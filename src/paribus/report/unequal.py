@@ -1,4 +1,7 @@
-"""What was not held equal, as a table that reads in ten seconds: terminal and HTML."""
+"""The section "Not held equal" of terminal and HTML: differences between arms, by kind.
+
+It also says how changes could be separated: by which key of an arm, and by which command.
+"""
 
 from __future__ import annotations
 
@@ -48,58 +51,58 @@ WAYS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("limits.", "net.", "rdma.", "storage.", "cpu.governor", "cpu.frequency."), "before, after"),
     (("cpu.idle.", "memory.thp", "numa.balancing", "switch."), "before, after"),
 )
-"""Facts, and the keys of an arm that may switch them, the nearest first."""
+"""Keys of facts, as `matches` takes them, with the keys of an arm that may switch them."""
 
 LONGEST = 40
-"""Characters of a value that a command line names; of longer lists the audit shows a part."""
+"""The most characters of a value in a command: of longer lists the audit shows only a part."""
 
 NOWHERE = "(absent)"
-"""How the audit shows that a side lacks a fact."""
+"""The value in the audit of a fact that a side lacks."""
 
 KINDS = ("unexplained", "accepted", "factor")
 
 
 def way(key: str) -> str:
-    """Return which key of an arm may switch a fact; "" for what needs another machine or boot.
+    """Return the keys of an arm that may switch a fact; "" if that needs another machine or boot.
 
     >>> way("env.OMP_PLACES"), way("os.kernel")
     ('env', '')
     """
-    return next((said for keys, said in WAYS if matches(key, keys)), "")
+    return next((by for facts, by in WAYS if matches(key, facts)), "")
 
 
 def how_to_separate(
     study: Study, differences: Sequence[Difference], kinds: Sequence[str] = KINDS
 ) -> list[str]:
-    """Return in lines how each difference of these kinds can be switched, and the command.
+    """Return lines on how each difference of these kinds can be switched, and the command.
 
-    The likeliest come first; nothing where fewer than two can be switched.
+    The likeliest to matter come first; none if fewer than two can be switched.
     """
-    own = [one for one in differences if one.kind in kinds and not one.node]
-    ranked = sorted(own, key=lambda one: -one.rank)
+    of_arms = [one for one in differences if one.kind in kinds and not one.node]
+    ranked = sorted(of_arms, key=lambda one: -one.rank)
     ways = {one.key: way(one.key) for one in ranked}
-    by_hand = [key for key, said in ways.items() if said]
-    if len(by_hand) < 2:
+    switchable = [key for key, by in ways.items() if by]
+    if len(switchable) < 2:
         return []
-    fixed = [key for key, said in ways.items() if not said]
-    lines = [f"{key}: switched by `{ways[key]}`" for key in by_hand[:MOST]]
-    if len(by_hand) > MOST:
-        more = count(len(by_hand) - MOST, "more difference")
+    fixed = [key for key, by in ways.items() if not by]
+    lines = [f"{key}: switched by `{ways[key]}`" for key in switchable[:MOST]]
+    if len(switchable) > MOST:
+        more = count(len(switchable) - MOST, "more difference")
         lines.append(f"{more} can be switched: put them into groups, [parts]")
     if fixed:
         lines.append(f"cannot be separated from each other: {', '.join(fixed[:MOST])}")
-    return [clean(line) for line in (*lines, _command(study, ranked, len(by_hand)))]
+    return [clean(line) for line in (*lines, _command(study, ranked, len(switchable)))]
 
 
 def next_step(judgement: Judgement) -> list[str]:
-    """Return the step after *slower* on an arm with several changes, or after failures."""
+    """Return what to do about a slower arm with several changes, or combinations that fail."""
     study = judgement.study
     if parts_of(study):
         return _failing(judgement)
     slower = {h.arm for h in judgement.headlines if h.verdict.word is Word.SLOWER}
     if not slower or not judgement.complete:
         return []
-    if not lookup.measured(judgement):  # without a factor, all that differs is noted
+    if not lookup.measured(judgement):  # without a factor, all differences are "noted"
         open_ = (d for d in judgement.differences if d.kind != "noted" or (d.rank and way(d.key)))
         return how_to_separate(study, list(open_), (*KINDS, "noted"))
     for arm in study.arms[1:]:
@@ -114,7 +117,7 @@ def next_step(judgement: Judgement) -> list[str]:
 
 
 def _failing(judgement: Judgement) -> list[str]:
-    """Return what to do where combinations of changes fail, and neither of the arms does."""
+    """Return what to do if combinations of changes fail, and neither of the arms does."""
     arms = {arm.name for arm in judgement.study.arms}
     failed = {one.arm for one in judgement.tallies if one.failures or one.warm_up_failed}
     if not failed or failed & arms:
@@ -125,7 +128,7 @@ def _failing(judgement: Judgement) -> list[str]:
 
 
 def explaining(study: Study) -> str:
-    """Return the command that explains a study; "" for one that explains nothing."""
+    """Return the command `paribus explain ...` that made a study; "" for other studies."""
     groups = "".join(f" --within {shlex.quote(one)}" for one in within_of(study))
     return _between(study, *study.arms) + groups if parts_of(study) else ""
 
@@ -149,7 +152,7 @@ def _price(several: int) -> str:
 
 
 def _command(study: Study, ranked: Sequence[Difference], several: int) -> str:
-    """Return the command that separates the changes: of the study, or of what two machines set."""
+    """Return the command that separates the changes of a study, or of what two machines set."""
     if study.path and len(study.arms) > 1 and len(changes(*study.arms[:2])) > 1:
         arm = study.arms[1]
         return _of_study(study, arm, len(changes(study.arms[0], arm)))
@@ -171,7 +174,7 @@ MEANS: Mapping[str, str] = {
     "noted": "noted",
     "unknown": "unknown",
 }
-"""What each kind of difference is called, in the order in which they are shown."""
+"""The title of each kind of difference, in the order in which they are shown."""
 
 LIKELY = (
     "no known effect on these figures",
@@ -179,13 +182,13 @@ LIKELY = (
     "often affects these figures",
     "almost always affects these figures",
 )
-"""What `Difference.rank` means."""
+"""The meaning of each `Difference.rank`."""
 
 MOST_OF_NAMES = 60
-"""Characters of a nodeset that are shown."""
+"""The most characters of a nodeset that are shown."""
 
 MOST_SHOWN = 6
-"""Differences of one kind that are shown with their values; the unexplained are never cut."""
+"""The most differences of a kind that are shown with values; all unexplained ones are shown."""
 
 
 def print_differences(
@@ -196,29 +199,29 @@ def print_differences(
     several: bool = False,
     everything: bool = False,
 ) -> None:
-    """Print differences by kind, most pressing first; `equal` says how many facts are equal.
+    """Print differences by kind, most pressing first; `equal` is a sentence on the equal facts.
 
-    `several` arms are named beside each difference. Unknown facts are only counted, and long
-    lists cut, unless `everything` is asked for.
+    With `several` arms, each difference names its arms. Unless `everything` is asked for, unknown
+    facts are only counted, and long lists cut.
     """
     for kind, means in MEANS.items():
-        mine = _joined([d for d in differences if d.kind == kind])
-        if not mine:
+        of_kind = _joined([d for d in differences if d.kind == kind])
+        if not of_kind:
             continue
         if kind == "unknown" and not everything:
-            line(console, f"{means}: {len(mine)}", indent=2, style="dim")
-            for one, arms in mine:
+            line(console, f"{means}: {len(of_kind)}", indent=2, style="dim")
+            for one, arms in of_kind:
                 if one.key == ERROR:
-                    said = f"{', '.join(arms)}: {one.arm_value}"
-                    line(console, said, indent=4, hang=2, style="bold", name="no facts")
+                    error = f"{', '.join(arms)}: {one.arm_value}"
+                    line(console, error, indent=4, hang=2, style="bold", name="no facts")
             continue
-        line(console, f"{means}: {len(mine)}", indent=2, style="bold" if kind in _OPEN else "")
+        line(console, f"{means}: {len(of_kind)}", indent=2, style="bold" if kind in _OPEN else "")
         cut = not everything and kind != "unexplained"
-        for one, arms in mine[: MOST_SHOWN if cut else None]:
+        for one, arms in of_kind[: MOST_SHOWN if cut else None]:
             _print_one(one, arms if several or _among_nodes(one) else (), console)
-        if cut and len(mine) > MOST_SHOWN:
-            rest = ", ".join(dict.fromkeys(one.key for one, _ in mine[MOST_SHOWN:]))
-            line(console, f"{len(mine) - MOST_SHOWN} more: {rest}", indent=4, hang=2, most=2)
+        if cut and len(of_kind) > MOST_SHOWN:
+            rest = ", ".join(dict.fromkeys(one.key for one, _ in of_kind[MOST_SHOWN:]))
+            line(console, f"{len(of_kind) - MOST_SHOWN} more: {rest}", indent=4, hang=2, most=2)
     item(console, equal, style="dim")
 
 
@@ -244,12 +247,12 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
 
 
 def _short(text: str, console: Console) -> str:
-    """Return `text` for a person at a terminal: of a hash the digits that distinguish it."""
+    """Return `text` with long hashes cut to 12 digits, if a person reads it at a terminal."""
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text) if console.is_terminal else text
 
 
 def _among_nodes(one: Difference) -> bool:
-    """Return whether nodes of one arm differ from each other; from themselves is never noted."""
+    """Return whether nodes of one arm differ from each other, not from themselves before."""
     return bool(one.node) and one.kind == "noted"
 
 
@@ -265,57 +268,59 @@ def print_section(judgement: Judgement, console: Console) -> None:
 
 
 def print_short(judgement: Judgement, console: Console) -> None:
-    """Print in one line what was measured elsewhere under other conditions, nothing if nothing."""
+    """Print one line on the differences between arms measured elsewhere, if there are any."""
     kinds = ("unexplained", "noted")
-    mine = _joined([d for d in judgement.differences if d.kind in kinds])
-    if lookup.measured(judgement) or not mine:
+    found = _joined([d for d in judgement.differences if d.kind in kinds])
+    if lookup.measured(judgement) or not found:
         return
-    said = [f"{one.key} {one.reference_value} -> {one.arm_value}" for one, _ in mine[:MOST_SHOWN]]
-    more = [f"{len(mine) - MOST_SHOWN} more"] if len(mine) > MOST_SHOWN else []
-    line(console, "; ".join([*said, *more]), hang=9, name="Not held equal")
+    shown = [f"{one.key} {one.reference_value} -> {one.arm_value}" for one, _ in found[:MOST_SHOWN]]
+    more = [f"{len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
+    line(console, "; ".join([*shown, *more]), hang=9, name="Not held equal")
 
 
 def unexplained(judgement: Judgement) -> bool:
-    """Return whether something differs that withholds verdicts: the report then leads with it."""
+    """Return whether unexplained differences withhold verdicts: they then come first."""
     return any(d.kind == "unexplained" for d in judgement.differences)
 
 
 def html_section(judgement: Judgement) -> Html:
-    """Return the section of the page: counts, what presses with both values, the rest folded."""
+    """Return the section of the page: counts, tables of pressing differences, the rest folded."""
     by_kind = {
-        kind: _sorted([d for d in judgement.differences if d.kind == kind]) for kind in MEANS
+        kind: found
+        for kind in MEANS
+        if (found := _sorted([d for d in judgement.differences if d.kind == kind]))
     }
-    counts = {kind: len({d.key for d in mine}) for kind, mine in by_kind.items() if mine}
-    folded = [_folded(m, judgement) for kind, m in by_kind.items() if m and kind not in _OPEN]
+    counts = {kind: len({d.key for d in found}) for kind, found in by_kind.items()}
+    folded = [_folded(found, judgement) for kind, found in by_kind.items() if kind not in _OPEN]
     if judgement.facts:
         counts = {"equal": judgement.equal_facts, **counts}
     pressing = (
-        _table(mine, judgement, MEANS[kind].capitalize())
-        for kind, mine in by_kind.items()
-        if mine and kind in _OPEN
+        _table(found, judgement, MEANS[kind].capitalize())
+        for kind, found in by_kind.items()
+        if kind in _OPEN
     )
-    said = _keys(counts) if counts else element("p", escape(sentences.equal_text(judgement)))
+    top = _keys(counts) if counts else element("p", escape(sentences.equal_text(judgement)))
     rest = element("details", element("summary", "What else differs"), *folded) if folded else ""
     drawn = _layers(judgement) if judgement.facts else ""
     return element(
-        "div", section("Not held equal", "unequal", said, drawn, *pressing, rest), kind="unequal"
+        "div", section("Not held equal", "unequal", top, drawn, *pressing, rest), kind="unequal"
     )
 
 
 _OPEN = ("unexplained", "accepted")
-"""The kinds that are shown with their values at once."""
+"""The kinds of differences that are not folded."""
 
 
 def _keys(counts: Mapping[str, int]) -> Html:
-    """Return how many facts are of which kind in words, each with its colour."""
+    """Return the numbers of facts by kind, each with a square of its colour."""
     key = '<svg width="12" height="12"><rect class="{}" width="12" height="12"/></svg> '
-    said = ((kind, escape(f"{n} {MEANS.get(kind, kind)}")) for kind, n in counts.items())
-    keys = (element("span", Html(key.format(kind)), text, kind="key") for kind, text in said)
+    texts = ((kind, escape(f"{n} {MEANS.get(kind, kind)}")) for kind, n in counts.items())
+    keys = (element("span", Html(key.format(kind)), text, kind="key") for kind, text in texts)
     return element("p", "Facts: ", *keys)
 
 
 def _shares(counts: Mapping[str, int], y: int) -> Iterator[str]:
-    """Yield the parts of the bar of a layer beside its name."""
+    """Yield the parts of the bar of a layer, one for each kind; `y` is its place in px."""
     whole = sum(counts.values())
     shares = {kind: max(number / whole, LEAST) for kind, number in counts.items()}
     at, room = NAMES, (100.0 - NAMES) / sum(shares.values())
@@ -334,14 +339,14 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
     "container": ("container",),
     "environment": ("env",),
 }
-"""Layers of a platform, from below, by how the keys of their facts begin."""
+"""Layers of a platform, from below, with the first parts of the keys of their facts."""
 
 ROW, NAMES = 18, 22.0
 """Height in px of the bar of a layer, and percent of the width that its name takes."""
 
 
 def _layers(judgement: Judgement) -> Html:
-    """Return a bar a layer: how many of its facts are of which kind."""
+    """Return a figure with a bar for each layer: the shares of its facts by kind."""
     layer_of = {start: name for name, starts in LAYERS.items() for start in starts}
     kinds = {key: "equal" for facts in judgement.facts.values() for key in facts if key != TREE}
     order = list(MEANS)
@@ -349,8 +354,8 @@ def _layers(judgement: Judgement) -> Html:
         kinds[one.key] = one.kind
     found: dict[str, dict[str, int]] = {}
     for key, kind in kinds.items():
-        mine = found.setdefault(layer_of.get(key.partition(".")[0], "other"), {})
-        mine[kind] = mine.get(kind, 0) + 1
+        counts = found.setdefault(layer_of.get(key.partition(".")[0], "other"), {})
+        counts[kind] = counts.get(kind, 0) + 1
     named = [name for name in (*LAYERS, "other") if name in found]
     drawn = []
     for number, name in enumerate(named):
@@ -367,21 +372,21 @@ def _layers(judgement: Judgement) -> Html:
 
 
 LEAST = 0.01
-"""Share of the bar that a kind has at least: one unexplained fact is seen beside hundreds."""
+"""The least share of the bar of a kind, so that one unexplained fact is seen beside hundreds."""
 
 
 def _table(
     differences: Sequence[Difference], judgement: Judgement, caption: str, summary: str = ""
 ) -> Html:
-    of_nodes = any(d.node for d in differences)  # what one was before, or what most of an arm are
+    of_nodes = any(d.node for d in differences)  # a node before and after, or among its arm
     several = of_nodes or len(judgement.study.arms) > 2
     head = ["Fact", *(["Arm"] if several else [])]
     if of_nodes:
         head += ["From", "To"]
     else:
-        ours = "In the arm" if several else f"In {differences[0].arm}"
-        head += [f"In {judgement.reference}", ours]
-    # Of what the factor changes the reason is one and the same, and of what is unknown none.
+        in_arm = "In the arm" if several else f"In {differences[0].arm}"
+        head += [f"In {judgement.reference}", in_arm]
+    # Facts that the factor changes have the same reason, unknown ones have none.
     why = differences[0].kind not in ("factor", "unknown")
     head += ["Why"] if why else []
     rows = [_cells(d, several=several, why=why) for d in differences]
@@ -399,15 +404,16 @@ def _folded(differences: Sequence[Difference], judgement: Judgement) -> Html:
 
 
 def _cells(d: Difference, *, several: bool, why: bool) -> list[Html]:
-    said = escape(d.reason)
+    reason = escape(d.reason)
     if d.kind == "unexplained" and d.reason:
-        said = element("details", element("summary", escape(LIKELY[d.rank])), element("p", said))
+        likely = element("summary", escape(LIKELY[d.rank]))
+        reason = element("details", likely, element("p", reason))
     return [
         join(element("code", escape(d.key)), escape(f" on {cut_names(d.node)}" if d.node else "")),
         *([escape(d.arm)] if several else []),
         escape(d.reference_value + (" on the other nodes" if _among_nodes(d) else "")),
         escape(d.arm_value),
-        *([said] if why else []),
+        *([reason] if why else []),
     ]
 
 
@@ -417,7 +423,7 @@ def _sorted(differences: Sequence[Difference]) -> list[Difference]:
 
 
 def _joined(differences: Sequence[Difference]) -> list[tuple[Difference, list[str]]]:
-    """Return differences that several arms share once, with the arms."""
+    """Return the differences, equal ones of several arms once, each with its arms."""
     grouped: dict[tuple[object, ...], tuple[Difference, list[str]]] = {}
     for d in _sorted(differences):
         alike = (d.key, d.reference_value, d.arm_value, d.kind, d.node)
@@ -426,7 +432,7 @@ def _joined(differences: Sequence[Difference]) -> list[tuple[Difference, list[st
 
 
 def cut_names(names: str) -> str:
-    """Return a nodeset, of a long one its beginning and its size: the files have all of it."""
+    """Return a nodeset; a long one is cut to its beginning and the number of its nodes."""
     if len(names) <= MOST_OF_NAMES:
         return names
     with suppress(ValueError):

@@ -1,7 +1,7 @@
 """values.csv and values.parquet: every figure of every launch that counts, a row each.
 
-What all launches of a benchmark share is made once: they may be millions of rows;
-docs/report.md describes the columns, and `load`, which reads them.
+There may be millions of rows, so what all launches of a benchmark share is made once. `load` reads
+them; docs/report.md describes it and the columns.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ COLUMNS = (*OF_LAUNCH, *OF_CELL, "value", "file")
 """The columns of numbers from elsewhere; those of a study have no `file`."""
 
 AT_ONCE = 1000
-"""Launches that are held in memory at a time."""
+"""Launches whose rows are in memory at a time."""
 
 
 def write_values(figures: Iterable[Figures], directory: Path, *, files: bool) -> None:
-    """Write values.csv and values.parquet into `directory`; with `files` where each was read.
+    """Write values.csv and values.parquet into `directory`; raises OSError.
 
-    Raises OSError.
+    With `files` they have the column `file`, where each figure was read.
     """
     from pyarrow.parquet import ParquetWriter
 
@@ -49,13 +49,13 @@ def write_values(figures: Iterable[Figures], directory: Path, *, files: bool) ->
         file.write(f"{_line(names)}\n")
         while some := list(islice(launches, AT_ONCE)):
             cells = [table.cells_of(one) for one in some]
-            for one, mine in zip(some, cells, strict=True):
-                file.write(_lines(one, mine, files=files))
+            for one, its in zip(some, cells, strict=True):
+                file.write(_lines(one, its, files=files))
             parquet.write_table(table.of(some, cells))
 
 
 class _Cells:
-    """What the figures of a launch are of, as the columns OF_CELL: lines of CSV, and codes."""
+    """The cells (metric and case) of a launch, as the columns OF_CELL: in CSV, and as codes."""
 
     def __init__(self, keys: Sequence[tuple[str, Case]], metrics: Mapping[str, Metric]) -> None:
         self.keys = keys
@@ -66,7 +66,7 @@ class _Cells:
 
 
 def _line(cells: Sequence[Any]) -> str:
-    """Return a line of CSV without its end; a spreadsheet shows its texts."""
+    """Return a line of CSV without its end; a spreadsheet does not compute its texts."""
     file = io.StringIO(newline="")
     shown = [csv_cell(one) if isinstance(one, str) else one for one in cells]
     csv.writer(file, lineterminator="").writerow(shown)
@@ -82,7 +82,7 @@ def _lines(one: Figures, cells: _Cells, *, files: bool) -> str:
 
 
 class _Table:
-    """Tables whose texts are numbers of entries in one dictionary for each column."""
+    """Makes tables for Parquet, in which texts are codes: indices in a dictionary per column."""
 
     def __init__(self, names: Sequence[str]) -> None:
         import pyarrow as pa
@@ -95,7 +95,7 @@ class _Table:
         self._last: dict[str, _Cells] = {}
 
     def cells_of(self, one: Figures) -> _Cells:
-        """Return what the figures of a launch are of: nearly always that of the one before."""
+        """Return the cells of a launch: nearly always those of the launch before."""
         import numpy as np
 
         keys, last = list(one.values), self._last.get(one.benchmark)
@@ -121,12 +121,12 @@ class _Table:
         }
         if self.codes.get("file") is not None:
             columns["file"] = [self._code("file", one.file) for one in launches]
-        for name, of in columns.items():
-            # By numpy: to take elements, pyarrow imports a tenth of a second's worth of functions.
-            none = np.array([one is None for one in of])
+        for name, column in columns.items():
+            # By numpy: importing what pyarrow needs to repeat elements takes a tenth of a second.
+            none = np.array([one is None for one in column])
             coded = name in self.codes
             kind = np.int32 if coded else self.schema.field(name).type.to_pandas_dtype()
-            values = np.array([0 if one is None else one for one in of], kind)
+            values = np.array([0 if one is None else one for one in column], kind)
             columns[name] = _array(np.repeat(values, counts), np.repeat(none, counts))
         for index, name in enumerate(OF_CELL):
             columns[name] = _array(np.concatenate([one.codes[index] for one in cells]))
@@ -142,22 +142,22 @@ class _Table:
 
 
 def _array(numbers: Column, none: Column | None = None) -> Any:
-    """Return numbers for pyarrow, without those where `none`.
+    """Return an array of pyarrow of `numbers`; null where `none` is true.
 
-    Of their bytes: pyarrow.array imports pandas where it is installed, a quarter of a second.
+    It is made of buffers: pyarrow.array would import pandas, which takes a quarter of a second.
     """
     import numpy as np
     import pyarrow as pa
 
-    there = None
+    valid = None
     if none is not None and none.any():
-        there = pa.py_buffer(np.packbits(~none, bitorder="little"))
+        valid = pa.py_buffer(np.packbits(~none, bitorder="little"))
     kind = pa.from_numpy_dtype(numbers.dtype)
-    return pa.Array.from_buffers(kind, len(numbers), [there, pa.py_buffer(numbers)])
+    return pa.Array.from_buffers(kind, len(numbers), [valid, pa.py_buffer(numbers)])
 
 
 def _texts(texts: Sequence[str]) -> Any:
-    """Return texts for pyarrow; of their bytes, as in `_array`."""
+    """Return an array of pyarrow of texts, made of buffers as in `_array`."""
     import numpy as np
     import pyarrow as pa
 
@@ -198,15 +198,15 @@ def load(directory: str | Path) -> Values:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
             table = read_table(file)
     except (OSError, ArrowException) as error:
-        said = getattr(error, "strerror", None) or "it is not whole"
-        raise StoreError(f"cannot be read: {said}", place=place, fix=again) from error
+        cause = getattr(error, "strerror", None) or "it is not whole"
+        raise StoreError(f"cannot be read: {cause}", place=place, fix=again) from error
     if missing := [name for name in COLUMNS[:-1] if name not in table.column_names]:
         raise StoreError(f"has no column {missing[0]}", place=place, fix=again)
     return Values((name, _column(table[name])) for name in table.column_names)
 
 
 def _column(column: Any) -> Column:
-    """Return a column of a table; of texts each one that repeats is kept once."""
+    """Return a column of a table as an array of numpy; equal texts are one object."""
     import numpy as np
     import pyarrow as pa
 

@@ -1,7 +1,7 @@
-"""Words and cells that every report shares: pure text, from single values.
+"""Texts of single values that every report shares: "1.187 [1.182, 1.192]", "5.87 us".
 
-Every function returns plain text; whoever prints it escapes it for the medium. Sentences about a
-whole judgement are in sentences.py, what to do next in advice.py.
+All functions return plain text, which callers escape for their medium. Sentences about a whole
+judgement are in sentences.py, what to do next in advice.py.
 """
 
 from __future__ import annotations
@@ -45,14 +45,11 @@ SYMBOLS = {
 """One sign per verdict, so that colour is never the only carrier of meaning."""
 
 DECIDED = frozenset({Word.FASTER, Word.SLOWER, Word.EQUIVALENT, Word.RELIABILITY})
-"""The verdicts that claim something, and so the only ones in colour.
-
-The judge has made sure that the family of a case supports its verdict.
-"""
+"""The verdicts that claim something, and so the only ones in colour."""
 
 
 def kind_of(word: Word) -> str:
-    """Return the class of a verdict's colour in a page: "open" for one that claims nothing."""
+    """Return the CSS class of a verdict's colour, "open" for one that claims nothing."""
     return word.name.lower() if word in DECIDED else "open"
 
 
@@ -62,12 +59,12 @@ ENDPOINTS: Mapping[Endpoint, str] = {
     "p25": "p25",
     "min": "minimum",
 }
-"""What a launch contributes, as a reader knows it."""
+"""The names of endpoints in reports."""
 
 SIZE_WITHHELD = "size withheld"
 
 LONGEST = 2000
-"""Characters of one text from outside that a report shows; the logs keep the rest."""
+"""The most characters of a text from outside that a report shows; the logs have all of it."""
 
 
 def clean(text: str) -> str:
@@ -86,9 +83,9 @@ def direction(metric: Metric) -> str:
 
 
 def has_interval(comparison: Comparison | None) -> bool:
-    """Return whether the blocks sufficed for an interval: at least one of its ends is known.
+    """Return whether a comparison has an interval, that is at least one known end.
 
-    A launch that was cut off by its time limit can leave the other end open.
+    Launches that were cut off by their time limit can leave the other end open.
     """
     return comparison is not None and (comparison.low > 0 or math.isfinite(comparison.high))
 
@@ -124,9 +121,9 @@ def provisional(verdict: Verdict) -> bool:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return a value with its unit, such as "5.87 us"; a figure without unit stands alone.
+    """Return a value with its unit, such as "5.87 us"; the unit "1" is left out.
 
-    An infinite value stands for launches that their time limit cut off.
+    An infinite value, of launches that their time limit cut off, is "cut off".
     """
     unit = "" if unit == "1" else unit
     return f"{format_value(value)} {unit}".rstrip() if math.isfinite(value) else "cut off"
@@ -140,7 +137,7 @@ _LADDERS = (
 
 
 def scaled(value: float, unit: str) -> tuple[str, str]:
-    """Return a value and its unit, from 10,000 on in a larger one: few digits for a line.
+    """Return a value and its unit; from 10,000 on in a larger unit, so that few digits suffice.
 
     >>> scaled(17.3, "us"), scaled(2_050_000, "msg/s"), scaled(2_940_000, "MB/s"), scaled(2904, "s")
     (('17.3', 'us'), ('2.05 M', 'msg/s'), ('2.94', 'TB/s'), ('2,904', 's'))
@@ -156,7 +153,7 @@ def scaled(value: float, unit: str) -> tuple[str, str]:
 
 
 def both(finding: Finding, arrow: str) -> str:
-    """Return the values of both arms, the unit once where it is one: "2.05 M -> 138 k msg/s"."""
+    """Return the values of both arms, an equal unit once: "2.05 M -> 138 k msg/s"."""
     values = [v for v in (finding.reference_value, finding.arm_value) if v is not None]
     shown = [scaled(value.median, finding.metric.unit) for value in values]
     if len({unit for _, unit in shown}) == 1:
@@ -176,7 +173,7 @@ def spread_text(spread: Spread) -> str:
 
 
 def band(margin: float) -> tuple[float, float]:
-    """Return the ratios between which two arms count as equal for practice.
+    """Return the ratios between which two arms count as practically equivalent.
 
     The margin is symmetric in the logarithm (docs/statistics.md): 1 / (1 + margin) to 1 + margin.
     """
@@ -206,7 +203,7 @@ def parameters_text(parameters: Mapping[str, object]) -> str:
 
 
 def tick_label(key: str, value: float) -> str:
-    """Return how an axis names a point of a case parameter: bytes with their unit."""
+    """Return the label of a value of a case parameter on an axis: bytes with their unit."""
     if key == "bytes":
         return format_bytes(int(value))
     return f"{value:g}"

@@ -1,8 +1,8 @@
-"""The store of a study: every launch durable before anything is made of it."""
+"""The store of a study: every launch durable before anything is computed from it."""
 
 from paribus.store.count import Count, read_count
 from paribus.store.lock import AtWorkError, Lock, at_work
-from paribus.store.reading import check_version, open_for_reading
+from paribus.store.reading import SCHEMA_VERSION, check_version, open_for_reading
 from paribus.store.rows import (
     GATHERED,
     LAUNCH,
@@ -22,4 +22,4 @@ from paribus.store.standing import (
     Standing,
     write_standing,
 )
-from paribus.store.store import SCHEMA_VERSION, Store
+from paribus.store.store import Store

@@ -1,4 +1,7 @@
-"""Statements on a launches.db that may be anybody's: they end by a signal, and in time."""
+"""SQLite statements on a launches.db that may come from anybody: with a time limit, interruptible.
+
+A forged database can hold views or corrupt pages on which SQLite computes without end.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 MOST_S = 60.0
-"""CPU seconds of a statement until its next row: SQLite checks some GB of a database in them."""
+"""The most CPU seconds until the next row of a statement; in them SQLite checks some GB."""
 
 _STEPS = 10_000
 """Instructions of SQLite's virtual machine, a millisecond or less, between two looks at the clock.
 
-Only then do signals arrive; without a handler a statement is deaf to them.
+Python handles signals only then: without a progress handler a statement cannot be interrupted.
 """
 
 _last = threading.local()
 
 
 class Bounded(sqlite3.Connection):
-    """A connection whose statements end when they take too long; see `was_late`."""
+    """A connection whose statements are interrupted after MOST_S seconds; see `was_late`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,12 +32,12 @@ class Bounded(sqlite3.Connection):
         self.set_progress_handler(self._clock.is_late, _STEPS)
 
     def execute(self, *args: Any) -> sqlite3.Cursor:
-        """Run a statement, which has its time from now on."""
+        """Run a statement; its time begins now."""
         self.renew()
         return super().execute(*args)
 
     def renew(self) -> None:
-        """Let the statement have as much time again: a row came."""
+        """Give the running statement MOST_S seconds again, as it returned a row."""
         self._clock.until = time.thread_time() + MOST_S
 
 
@@ -49,7 +52,7 @@ class _Clock:
 def was_late() -> bool:
     """Return whether the statement that SQLite interrupted last in this thread took too long.
 
-    If not it was a signal: what its handler raised, the module sqlite3 does not pass on.
+    If not, a signal arrived: the module sqlite3 drops the exception that its handler raised.
     """
     return bool(getattr(_last, "late", False))
 
@@ -60,10 +63,10 @@ def connect(database: str | Path, *, uri: bool = False) -> Bounded:
 
 
 def foreign(db: sqlite3.Connection) -> str:
-    """Return the name of something in `db` that no study has, and that may compute without end.
+    """Return the name of a view, trigger, virtual table or generated column in `db`, "" if none.
 
-    These are views, triggers, virtual tables and generated columns; "" if there is none. SQLite
-    goes by the text of a definition, not by the type that stands beside it.
+    No study has one, and it may compute without end. The text of a definition is checked, because
+    SQLite goes by it, and not by the type that stands beside it.
     """
     ours = " AND ".join(
         f"sql NOT LIKE 'CREATE {kind} %'" for kind in ("TABLE", "INDEX", "UNIQUE INDEX")

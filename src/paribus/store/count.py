@@ -1,9 +1,9 @@
 """launches.count: how many rows launches.db has, kept outside of it.
 
-What SQLite cannot show: that its write-ahead log was lost, cut or damaged (it then reads an earlier
-state, without a word), that an older copy was put in its place, that the last pages are gone. The
-file is written after each transaction and not synced, so it is never ahead of the database: after a
-loss of power it may be behind, or empty, which says nothing.
+It shows what SQLite cannot: that the write-ahead log was lost, cut or damaged (SQLite then reads an
+earlier state, without an error), that an older copy lies in its place, that the last pages are
+gone. The file is written after each transaction and not synced, so it is never ahead of the
+database; after a loss of power it may be behind, or empty, and then proves nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from paribus.store.rows import checksum
 
 NAME = "launches.count"
 _LENGTH = 128
-"""Bytes of the file, always: overwriting it needs no space."""
+"""Bytes of the file, always the same, so that overwriting it needs no space."""
 
 MOST_BYTES = 4096
-"""Bytes of one that is read: those of other versions may be longer."""
+"""The most bytes of one that is read: that of another version may be longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Count:
 
 
 def read_count(directory: Path) -> Count:
-    """Return what was counted in `directory`; zeros where that is not known.
+    """Return the counts of `directory`; zeros where the file is missing or damaged.
 
-    Raises StoreError for what is no file, or cannot be read.
+    Raises StoreError if it is no regular file, or cannot be read.
     """
     try:
         table = read_json(directory / NAME, MOST_BYTES, "a count")

@@ -1,7 +1,4 @@
-"""What is lost of a database, and what the errors of SQLite mean for the user.
-
-One StoreError each, with cause and next step.
-"""
+"""The errors of SQLite as StoreErrors with cause and next step, and a list of what is lost."""
 
 from __future__ import annotations
 
@@ -17,45 +14,41 @@ from paribus.core import StoreError
 from paribus.store import bounded
 
 FAILS = (sqlite3.Error, MemoryError, UnicodeDecodeError, OverflowError)
-"""What the module sqlite3 raises of a database: the last three for absurd sizes and texts."""
+"""What the module sqlite3 raises for a bad database: the last three for absurd sizes and texts."""
 
 RESTORE = (
     "restore the directory from a copy; `paribus report DIR --salvage` reports from what is whole,"
     " and what each launch printed is in logs/"
 )
 ABSENT = (errno.ENOENT, errno.ENOTDIR)
-"""Numbers of errors that say that a file is not there."""
+"""The errno values that mean that a file is not there."""
 
 _KEPT = "then continue with --resume: every stored launch is kept"
 
 
 @dataclass(slots=True)
 class Lost:
-    """What of a database is not whole. Rows are numbered from 1 in the order of storing.
+    """The rows of a database that are damaged or missing, by their ids (from 1)."""
 
-    `launches` has for each lost row the number of the launch in the plan, None where not even that
-    can be read. Up to `unvoided` of the `whole` rows had been marked as not counting. `counted`: it
-    is known how many rows there were, so that none is missing unseen.
-    """
-
+    # The number in the plan of each lost launch, by row; None where not even that can be read.
     launches: dict[int, int | None] = field(default_factory=dict)
     gathered: list[int] = field(default_factory=list)
-    whole: int = 0
-    unvoided: int = 0
-    counted: bool = True
+    whole: int = 0  # the number of launches that are whole
+    unvoided: int = 0  # at most so many of these had been void, and their mark is lost
+    counted: bool = True  # the number of rows is known, so that no loss goes unnoticed
 
     def __bool__(self) -> bool:
         return bool(self.launches or self.gathered or self.unvoided)
 
 
 def damaged(path: Path, what: str) -> StoreError:
-    """Return the error for a database of which `what` is damaged."""
+    """Return the error for a damaged database; `what` names the damage: "row 7 of launches"."""
     return StoreError(f"damaged: {what}", place=str(path), fix=RESTORE)
 
 
 @contextmanager
 def converted(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises inside into StoreError."""
+    """Turn an error of SQLite in the context into a StoreError about the database `path`."""
     try:
         yield
     except FAILS as error:
@@ -64,7 +57,7 @@ def converted(path: Path) -> Iterator[None]:
 
 @contextmanager
 def passed_over(*others: type[Exception]) -> Iterator[None]:
-    """Pass over what SQLite and `others` raise inside, but not a signal."""
+    """Ignore errors of SQLite, and `others`, in the context, but not a signal."""
     caught: tuple[type[Exception], ...] = (*FAILS, *others)
     try:
         yield
@@ -73,15 +66,15 @@ def passed_over(*others: type[Exception]) -> Iterator[None]:
 
 
 def _demand_no_signal(error: Exception) -> None:
-    """Raise KeyboardInterrupt if that is what SQLite's error comes of."""
+    """Raise KeyboardInterrupt if the error of SQLite was caused by a signal."""
     if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT" and not bounded.was_late():
         raise KeyboardInterrupt from error
 
 
 def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
-    """Return what to say of an `error` that SQLite raised on the database `path`, at `where`.
+    """Return the StoreError for an `error` that SQLite raised on the database `path`.
 
-    Raises KeyboardInterrupt where it comes of a signal.
+    `where` names the row. Raises KeyboardInterrupt if a signal caused the error.
     """
     _demand_no_signal(error)
     name, text = getattr(error, "sqlite_errorname", ""), str(error)
@@ -119,7 +112,7 @@ def unreadable(error: OSError, path: Path) -> StoreError:
 
 
 def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
-    """Return the error for a database of which `error` says why nothing can be salvaged."""
+    """Return the error for a database of which nothing can be salvaged, because of `error`."""
     place, cause = str(path), str(error)
     if isinstance(error, OSError):
         place, cause = str(error.filename or path), str(error.strerror)

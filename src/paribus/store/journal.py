@@ -1,7 +1,7 @@
-"""What a sitting must undo, written down before it is done: scratch directories and switches.
+"""What a sitting must undo at its end, stored before it is done: scratch directories and switches.
 
-A sitting that is killed undoes nothing. The next one finds here what is left, by name, so that
-nothing has to be guessed from names in shared directories.
+A sitting is one `paribus run` of a study. One that is killed undoes nothing; the next one finds
+here what it left, so that nothing has to be guessed from names in shared directories.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS switches(
 
 
 class Journal:
-    """The open ends of a study's sittings, in its store, which is open for writing."""
+    """The journal of a study, in two tables of its store, which is open for writing."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -44,13 +44,12 @@ class Journal:
             )
 
     def left(self) -> list[str]:
-        """Return the scratch directories of sittings that did not end by themselves."""
-        return [
-            row[0] for row in self.store.ask("SELECT scratch FROM sittings WHERE ended IS NULL")
-        ]
+        """Return the scratch directories of sittings that did not come to their end."""
+        rows = self.store.ask("SELECT scratch FROM sittings WHERE ended IS NULL")
+        return [row[0] for row in rows]
 
     def end(self) -> None:
-        """Note that nothing is left of any sitting."""
+        """Note that the scratch directories of all sittings have been removed."""
         self.store.change("UPDATE sittings SET ended = ? WHERE ended IS NULL", (time.time(),))
 
     def switch(self, arm: str) -> None:
@@ -65,6 +64,6 @@ class Journal:
         )
 
     def switched(self) -> list[str]:
-        """Return the arms that were never switched back from, the last first."""
+        """Return the arms from which the platform was not switched back, the last first."""
         rows = self.store.ask("SELECT arm FROM switches WHERE reverted IS NULL ORDER BY id DESC")
         return list(dict.fromkeys(row[0] for row in rows))

@@ -20,7 +20,7 @@ from paribus.store.damage import ABSENT, unreadable
 
 NAME = "lock"
 LOOKED_S = 0.1
-"""Seconds within which those who only look whether the lock is held let it go again."""
+"""Seconds for which `held`, which only looks, may hold the lock itself."""
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
@@ -37,7 +37,7 @@ class AtWorkError(StoreError):
 
 
 class Lock:
-    """The lock of `directory`, held from `take` to `release`; `made`: whether `take` made it."""
+    """The lock of `directory`, held from `take` to `release`; `made`: `take` made the directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -45,10 +45,10 @@ class Lock:
         self._file: int | None = None
 
     def take(self, wait_s: float = 0.0) -> Lock:
-        """Take the lock, in a directory that is made where there is none, and return it.
+        """Take the lock and return it; the directory is made if it is missing.
 
-        Raises AtWorkError while another process holds it, for `wait_s` seconds and longer, and
-        StoreError where it cannot be taken.
+        Raises AtWorkError if another process still holds it after `wait_s` seconds, and StoreError
+        if it cannot be taken.
         """
         end = time.monotonic() + max(wait_s, LOOKED_S)
         while not self._taken():
@@ -58,14 +58,15 @@ class Lock:
         return self
 
     def release(self) -> None:
-        """Let it go."""
+        """Release the lock, if it is held."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _taken(self) -> bool:
+        """Try to take the lock once; return whether that succeeded."""
         path = self.directory / NAME
-        Path.cwd()  # where it has been removed, that is the error
+        Path.cwd()  # raises if the working directory has been removed
         try:
             self.made = _make(self.directory) or self.made
         except OSError as error:
@@ -103,9 +104,9 @@ def at_work(directory: Path) -> bool:
 
 
 def held(lock: Path) -> bool:
-    """Return whether a process, on whichever machine, holds a lock.
+    """Return whether a process, on whichever machine, holds the lock on the file `lock`.
 
-    Raises StoreError where that is no file, or cannot be opened, OSError where none can be locked.
+    Raises StoreError if it is no file or cannot be opened, OSError if files cannot be locked there.
     """
     try:
         file = open_regular(lock)

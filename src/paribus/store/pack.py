@@ -1,7 +1,7 @@
 """A study directory as one zip file, with the SHA-256 of every file in it.
 
-`sha256sum -c SHA256SUMS` checks it wherever it was unpacked by hand. What is opened may be
-anybody's: each part is bounded before it is read, and nothing is written before all names are
+`sha256sum -c SHA256SUMS` checks one that was unpacked by hand. A file to unpack may come from
+anybody: each part is bounded before it is read, and nothing is written before all names are
 checked.
 """
 
@@ -27,33 +27,34 @@ SUMS = "SHA256SUMS"
 PLAN = "plan.json"
 MOST_FILES = 300_000
 MOST_LIST = 32 << 20
-"""Bytes of the list of files in a zip file; in memory it takes twenty times as much."""
+"""The most bytes of the list of files in a zip file; in memory it takes twenty times as much."""
 
 MOST_BYTES = 64 << 30
-"""Bytes of what is unpacked: more is refused, not written."""
+"""The most bytes that are unpacked."""
 
 LIKELY_BYTES = 1 << 30
 MOST_RATIO = 200
-"""Beyond LIKELY_BYTES, what is unpacked has at most so many bytes for each that the zip file has.
+"""Beyond LIKELY_BYTES, at most so many bytes are unpacked for each byte of the zip file.
 
 Tables and databases of studies have 3 to 20.
 """
 
 MOST_HOLES = 64 << 20
-"""Bytes of a file that its holes have: they take no space, and hours to pack."""
+"""The most bytes of holes in a file that is packed: they take no space, and hours to pack."""
 
 MOST_PARTS = 4
-"""Parts of a name; those of a study have two."""
+"""The most parts of a name; those of a study have two."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 _STEP = 1 << 20
 
 
 def pack(directory: Path, names: Sequence[str], out: Path) -> int:
-    """Write those of `names` that are in `directory` to the new zip file `out`; return how many.
+    """Write those of `names` that are in `directory` to the new zip file `out`.
 
-    A name may be a directory, whose files are then taken. Equal studies give equal files. Raises
-    StoreError where it cannot be written, and for what is no file: a link leads out of the study.
+    Returns the number of files. Of a name that is a directory, all its files are packed. Equal
+    studies give equal zip files. Raises StoreError if it cannot be written, and for a link or
+    other entry that is no regular file: a link may lead out of the study.
     """
     partial = out.with_name(f".{out.name}.partial")
     sums, files = [], list(_files(directory, names))
@@ -91,6 +92,7 @@ def pack(directory: Path, names: Sequence[str], out: Path) -> int:
 
 
 def _files(directory: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Yield the files to pack in a fixed order; missing ones are left out. Raises StoreError."""
     for name in sorted(names):
         path = directory / name
         inside = [path]
@@ -125,10 +127,10 @@ def _add(archive: zipfile.ZipFile, path: Path, name: str) -> str:
 
 
 def unpack(file: Path, directory: Path) -> int:
-    """Unpack a file of `pack` into the new `directory`, each file checked; return how many.
+    """Unpack a zip file of `pack` into the new `directory`; return the number of files.
 
-    Raises StoreError for a file that is no such archive, is not whole, or holds what no study has;
-    nothing of it is then left.
+    Raises StoreError for a file that is no such archive, is damaged, or holds what no study has;
+    then the directory is removed again.
     """
     try:
         source = os.fdopen(open_regular(file), "rb")
@@ -159,7 +161,7 @@ def unpack(file: Path, directory: Path) -> int:
 
 
 class _Bounded:
-    """A zip file of which no more is read at once than the list of files may have."""
+    """A zip file that refuses reads of more than MOST_LIST bytes at once, as a forged list asks."""
 
     def __init__(self, source: BinaryIO, file: Path) -> None:
         self._file = file
@@ -187,12 +189,12 @@ def _damage(file: Path) -> Iterator[None]:
     except StoreError:
         raise
     except Exception as error:
-        said = printable(str(getattr(error, "strerror", None) or error))[:200]
-        raise _refused(file, f"is not a whole zip file: {said}") from error
+        cause = printable(str(getattr(error, "strerror", None) or error))[:200]
+        raise _refused(file, f"is not a whole zip file: {cause}") from error
 
 
 def _sums(archive: zipfile.ZipFile, file: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file by name, when they are exactly those in the archive."""
+    """Return the SHA-256 of each file by name; raises StoreError unless all files are listed."""
     members = archive.infolist()
     names = [one.filename for one in members]
     if len(members) > MOST_FILES:
@@ -201,7 +203,7 @@ def _sums(archive: zipfile.ZipFile, file: Path) -> dict[str, str]:
         raise _refused(file, f"has no {SUMS}: `paribus pack` did not write it")
     for one in members:
         _check(one, file)
-    # Each line of it has a hash, two blanks, a name and an end.
+    # Each line of it has 64 digits of a hash, two blanks, a name and an end of line.
     size = sum(67 + len(name.encode("utf-8", "replace")) for name in names if name != SUMS)
     if archive.getinfo(SUMS).file_size != size:
         raise _refused(file, f"{SUMS} does not name the files that are in it")
@@ -216,7 +218,7 @@ def _sums(archive: zipfile.ZipFile, file: Path) -> dict[str, str]:
 
 
 def _check(member: zipfile.ZipInfo, file: Path) -> None:
-    """Raise StoreError for a member that `pack` never writes: before any is read."""
+    """Raise StoreError for a member that `pack` never writes; called before any is read."""
     name = member.filename
     shown = printable(name)[:80]
     if not _is_plain(name):
@@ -230,14 +232,14 @@ def _check(member: zipfile.ZipInfo, file: Path) -> None:
 
 
 def _is_plain(name: str) -> bool:
-    """Return whether a file of a study may be called so, from its directory on."""
+    """Return whether `name`, relative to a study directory, is one that a file of it may have."""
     path = PurePosixPath(name)
     inside = not path.is_absolute() and ".." not in path.parts and path.as_posix() == name
     return inside and name.isprintable() and "\\" not in name and 0 < len(path.parts) <= MOST_PARTS
 
 
 def _check_room(size: int, file: Path, directory: Path) -> None:
-    """Raise StoreError where what is to be unpacked, `size` bytes, is too much, or too unlikely."""
+    """Raise StoreError if `size` bytes to unpack are too many, implausible, or not free there."""
     likely = max(LIKELY_BYTES, MOST_RATIO * file.stat().st_size)
     if size > min(MOST_BYTES, likely):
         raise StoreError(

@@ -27,13 +27,14 @@ from paribus.store.rows import (
 
 SCHEMA_VERSION = 4
 UNSEALED_VERSION = 3
-"""Without checksums: its studies can be reported on, and not be continued."""
+"""The version before, without checksums: its studies can be reported on, but not continued."""
 
 
 class Reader:
-    """The rows of an open database; none is handed on before its checksum agrees.
+    """The rows of an open database, each checked by its checksum before it is returned.
 
-    Rows are numbered from 1 without a gap, because none is ever deleted: so a missing one is seen.
+    Rows are numbered from 1 without a gap, because none is ever deleted: a gap is damage. All
+    methods raise StoreError where the database is damaged.
     """
 
     def __init__(self, db: Bounded, path: Path) -> None:
@@ -46,7 +47,7 @@ class Reader:
 
     def launches(self) -> Iterator[Row]:
         """Yield the rows of launches (columns LAUNCH) in the order in which they were started."""
-        # Before the rows: beside a study that goes on, the count must not be newer than they are.
+        # Read before the rows: while a study goes on, the count must not be newer than the rows.
         counted = read_count(self.path.parent)
         rows = void = 0
         for row in self._scan("launches", self.launch):
@@ -57,7 +58,7 @@ class Reader:
         self._demand("launches that do not count", void, counted.void)
 
     def launch_at(self, place: int) -> list[Row]:
-        """Return the row of launches (columns LAUNCH) with this number, whole, or no row."""
+        """Return the row of launches (columns LAUNCH) with this id, in a list; [] without one."""
         query = f"SELECT {self.launch} FROM launches WHERE id = ?"
         try:
             rows = self.db.execute(query, (place,)).fetchall()
@@ -77,7 +78,7 @@ class Reader:
         return self.demand_samples(launch, rows)
 
     def demand_samples(self, launch: Row, rows: list[Row]) -> list[Row]:
-        """Return `rows` if they are the samples that were stored with a row of launches."""
+        """Return `rows` if their checksum is the one stored with the launch; else StoreError."""
         try:
             whole = not self.sealed or content(rows) == launch[CONTENT]
         except UNREADABLE:
@@ -98,18 +99,18 @@ class Reader:
     def check(self) -> None:
         """Raise StoreError unless all of the database is whole, its indexes included."""
         with converted(self.path):
-            (said,) = self.db.execute("PRAGMA integrity_check(1)").fetchone()
-        if said != "ok":
-            raise damaged(self.path, said)
+            (result,) = self.db.execute("PRAGMA integrity_check(1)").fetchone()
+        if result != "ok":
+            raise damaged(self.path, result)
         for row in self.launches():
             self.samples(row)
         for _ in self.gathered():
             pass
 
     def is_whole(self, table: str, row: Row) -> bool:
-        """Return whether a row of launches or gathered is as it was stored, as far as is known.
+        """Return whether a row of launches or gathered is as it was stored, by its checksum.
 
-        A row that was whole, and says that it has not changed, is not computed again.
+        Where a row was whole and still has the same checksum, this is not computed again.
         """
         key = table, row[ID]
         if not self.sealed or self._checked.get(key) == row[-1]:
@@ -145,7 +146,7 @@ def check_files(path: Path, *, links: bool = True) -> None:
     """Raise StoreError unless the files of the database `path` are regular, as far as they exist.
 
     They are not opened: closing one would drop the locks that SQLite has on it in this process.
-    Where `links`, links to regular files may stand for them, as in a data set of git-annex.
+    With `links`, they may be links to regular files, as in a data set of git-annex.
     """
     for end in ("", "-wal", "-shm", "-journal"):
         file = path.with_name(f"{path.name}{end}")
@@ -159,14 +160,14 @@ def check_files(path: Path, *, links: bool = True) -> None:
 def open_for_reading(path: Path) -> Bounded:
     """Open `path` without writing; raises sqlite3.Error, and StoreError as `check_files`.
 
-    SQLite makes a file beside a database with a write-ahead log. A read-only medium needs its
-    `immutable` instead, and so does a full one. That leaves such a log unread, so it is for a
-    database without one.
+    To read a database with a write-ahead log, SQLite makes a file beside it, which a read-only or
+    full medium does not allow. There it is opened as `immutable`, which ignores such a log, and
+    therefore only if there is none.
     """
     check_files(path)
     log, journal = (path.with_name(f"{path.name}-{end}") for end in ("wal", "journal"))
-    logged, cut_off = (one.exists() and one.stat().st_size > 0 for one in (log, journal))
-    if cut_off:
+    logged, interrupted = (one.exists() and one.stat().st_size > 0 for one in (log, journal))
+    if interrupted:
         raise StoreError(
             "is left of a write that was cut off",
             place=str(journal),
@@ -184,13 +185,13 @@ def open_for_reading(path: Path) -> Bounded:
         if not logged and name.startswith(("SQLITE_IOERR_SHM", "SQLITE_CANTOPEN")):
             db.close()
             return connect(f"{uri}&immutable=1", uri=True)
-    return db  # of another error the next statement says where it is met
+    return db  # the next statement meets another error again, and reports its place
 
 
 def check_version(db: sqlite3.Connection, path: Path, *, write: bool) -> None:
-    """Raise StoreError unless this Paribus reads, or writes, what the database holds.
+    """Raise StoreError unless this Paribus reads, or with `write` writes, this schema version.
 
-    Nothing is selected before from what only looks like a table of ours.
+    It also refuses views and the like, and must come before anything is selected: see `foreign`.
     """
     if name := foreign(db):
         raise StoreError(

@@ -1,7 +1,7 @@
-"""The rows of launches.db: what a launch is there, and the checksums that say it is whole.
+"""The rows of launches.db: launches and facts as columns and back, with checksums.
 
-`launches.content` is the CRC-32 of a launch's rows in `samples`, so that a sample that is gone is
-missed as one that changed is; `launches.checksum` and `gathered.checksum` are those of all other
+`launches.content` is the CRC-32 of a launch's rows in `samples`, so that a lost sample is noticed
+as well as a changed one; `launches.checksum` and `gathered.checksum` are those of all other
 columns of the row. A CRC-32 finds every burst of up to 32 bits, and of other damage all but one in
 4 x 10^9 (Peterson and Brown, Proc. IRE 49, 1961); it costs about a twentieth of reading.
 """
@@ -25,30 +25,31 @@ LAUNCH = (
     "id, number, attempt, block, benchmark, arm, place, seed, state, started, wall_s, exit_code,"
     " argv, facts, error, void, content, checksum"
 )
-ID, NUMBER, WALL_S, VOID, CONTENT, CHECKSUM = 0, 1, 10, 15, 16, 17
+(ID, NUMBER, ATTEMPT, BLOCK, BENCHMARK, ARM, PLACE, SEED, STATE, STARTED) = range(10)
+(WALL_S, EXIT_CODE, ARGV, FACTS, ERROR, VOID, CONTENT, CHECKSUM) = range(10, 18)
 SAMPLE = "metric, parameters, batch, count, data"
 GATHERED = "id, arm, node, at, facts, checksum"
 
 _DECODER = json.JSONDecoder()
 
 WORTHWHILE = 0.9
-"""The share of its bytes to which a sample is compressed if it is: clock readings repeat."""
+"""Samples are compressed only if that leaves at most this share of their bytes."""
 
 UNREADABLE = (
     *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
     zlib.error,
 )
-"""What the parsing of a row that is not whole may raise."""
+"""What parsing a damaged row may raise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A launch as it stands in the store. `void` says why an attempt does not count."""
+    """An attempt at a launch, as it stands in the store."""
 
     launch: Launch
-    attempt: int
+    attempt: int  # from 0
     outcome: Outcome
-    void: str | None
+    void: str | None  # why it does not count; None: it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Gathered:
 def pack(values: Sequence[float]) -> bytes:
     """Return `values` as little-endian doubles in zlib's format.
 
-    What compression makes little smaller is left as it is: to read it takes a tenth of the time.
+    Values that compression makes little smaller are stored uncompressed in that format: reading
+    them then takes a tenth of the time.
     """
     numbers = array.array("d", values)
     if sys.byteorder == "big":
@@ -75,7 +77,7 @@ def pack(values: Sequence[float]) -> bytes:
 
 
 def unpack(data: bytes, *, arrays: bool = False) -> Sequence[float]:
-    """Return what `pack` packed: as a tuple, or as an array of doubles."""
+    """Return the values that `pack` packed: as a tuple, or with `arrays` as an array of doubles."""
     numbers = array.array("d", zlib.decompress(data))
     if sys.byteorder == "big":
         numbers.byteswap()
@@ -83,25 +85,29 @@ def unpack(data: bytes, *, arrays: bool = False) -> Sequence[float]:
 
 
 def checksum(values: Sequence[object]) -> int:
-    """Return the CRC-32 of the columns `values`, of whatever types damage has made them."""
+    """Return the CRC-32 of columns, which after damage may be of any type."""
     return zlib.crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
 def content(samples: Sequence[Row]) -> int:
     """Return the CRC-32 of a launch's sample rows (columns SAMPLE) in order; 0 of none."""
-    crc = zlib.crc32("\0".join([f"{m}\0{p}\0{b}\0{n}" for m, p, b, n, _ in samples]).encode())
-    for row in samples:
-        crc = zlib.crc32(row[4], crc)
+    names = [
+        f"{metric}\0{parameters}\0{batch}\0{count}"
+        for metric, parameters, batch, count, _ in samples
+    ]
+    crc = zlib.crc32("\0".join(names).encode())
+    for *_, data in samples:
+        crc = zlib.crc32(data, crc)
     return crc
 
 
 def sealed(row: Sequence[object]) -> Row:
-    """Return a row with its checksum as the last column."""
+    """Return a row with its checksum added as the last column."""
     return (*row, checksum(row))
 
 
 def is_sealed(row: Row) -> bool:
-    """Return whether a row still has the checksum that its columns give."""
+    """Return whether the last column of a row is the checksum of the others."""
     return bool(row[-1] == checksum(row[:-1]))
 
 
@@ -113,7 +119,10 @@ def sample_rows(samples: Iterable[Sample]) -> list[Row]:
 def launch_row(
     number: int, launch: Launch, attempt: int, outcome: Outcome, samples: Sequence[Row]
 ) -> Row:
-    """Return the columns LAUNCH of an attempt that is to be row `number`; it counts."""
+    """Return the columns LAUNCH of an attempt, for row `number`; it is not void.
+
+    `samples` are the columns SAMPLE of its samples.
+    """
     return sealed(
         (
             number,
@@ -139,7 +148,7 @@ def launch_row(
 
 
 def voided(row: Row, reason: str) -> Row:
-    """Return the row of a launch that does not count for `reason`."""
+    """Return the row of a launch, marked as not counting for `reason`."""
     return sealed((*row[:VOID], reason, *row[VOID + 1 : CHECKSUM]))
 
 
@@ -150,22 +159,25 @@ def _case(parameters: str) -> Case:
 
 
 def _is_flat(text: str) -> bool:
-    """Return whether a text up to its first "]" is a whole list: that ends no text in the list."""
+    """Return whether `text`, which ends at its first "]", is a whole list without inner lists.
+
+    The bracket could also stand within a text of the list: not if quotation marks are paired.
+    """
     quotes_even = "\\" not in text and text.count('"') % 2 == 0
     return text.startswith("[") and quotes_even and text.rfind("[") == 0
 
 
 @lru_cache(256)
 def _shared(text: str) -> list[Any]:
-    """Return a list of a row: thousands of launches have the same hosts, cores and libraries."""
+    """Return a list of JSON; equal texts, such as the hosts of all launches, share one object."""
     found: list[Any] = json.loads(text)
     return found
 
 
 def read_facts(text: str) -> Facts:
-    """Return what json.dumps made `text` of; lists that rows have in common are one object.
+    """Return the facts of which json.dumps made `text`; equal lists of many rows are one object.
 
-    Of 1,000 ranks a launch has lists of 57 kB, and nearly all of their text is the same each time.
+    A launch of 1,000 ranks has lists of 57 kB, nearly all of which is the same in every launch.
     Raises ValueError as json.loads does.
     """
     found: dict[str, Any] = {}
@@ -185,19 +197,19 @@ def read_facts(text: str) -> Facts:
 
 
 _KINDS: Sequence[tuple[int, type | tuple[type, ...]]] = (
-    *((at, int) for at in (1, 2, 3, 6, 7)),
-    *((at, str) for at in (4, 5, 14)),
-    *((at, (int, type(None))) for at in (11,)),
-    *((at, (str, type(None))) for at in (VOID,)),
+    *((column, int) for column in (NUMBER, ATTEMPT, BLOCK, PLACE, SEED)),
+    *((column, str) for column in (BENCHMARK, ARM, ERROR)),
+    (EXIT_CODE, (int, type(None))),
+    (VOID, (str, type(None))),
 )
 _MOST_S = 1e11
-"""Seconds since the epoch, or of a launch: no clock shows more."""
+"""Seconds since the epoch, or of a launch: no clock shows as many."""
 
 
 def _check(row: Row) -> None:
-    """Raise ValueError for columns that no launch has, whatever their checksum says."""
-    sound = all(isinstance(row[at], kind) for at, kind in _KINDS)
-    if not sound or not all(0 <= float(row[at]) < _MOST_S for at in (9, 10)):
+    """Raise ValueError for columns that no launch has, even where the checksum agrees."""
+    sound = all(isinstance(row[column], kind) for column, kind in _KINDS)
+    if not sound or not all(0 <= float(row[column]) < _MOST_S for column in (STARTED, WALL_S)):
         raise ValueError("a column is not what a launch has")
 
 
@@ -208,38 +220,38 @@ def _facts(found: Any) -> Facts:
 
 
 def stored(row: Row, samples: Iterable[Row], *, arrays: bool = False) -> Stored:
-    """Return the launch that a row holds; raises one of UNREADABLE if it makes no sense.
+    """Return the launch that a row (columns LAUNCH) holds; raises one of UNREADABLE for nonsense.
 
-    The values of its samples are tuples, or `arrays` of doubles.
+    The values of its samples (rows with columns SAMPLE) are tuples, or `arrays` of doubles.
     """
     _check(row)
     return Stored(
-        Launch(row[1], row[3], row[4], row[5], row[7], row[6]),
-        row[2],
+        Launch(row[NUMBER], row[BLOCK], row[BENCHMARK], row[ARM], row[SEED], row[PLACE]),
+        row[ATTEMPT],
         Outcome(
-            State(row[8]),
-            row[9],
-            row[10],
-            row[11],
-            tuple(json.loads(row[12])),
+            State(row[STATE]),
+            row[STARTED],
+            row[WALL_S],
+            row[EXIT_CODE],
+            tuple(json.loads(row[ARGV])),
             tuple(
                 Sample(metric, _case(parameters), unpack(data, arrays=arrays), batch)
                 for metric, parameters, batch, _, data in samples
             ),
-            _facts(read_facts(row[13])),
-            row[14],
+            _facts(read_facts(row[FACTS])),
+            row[ERROR],
         ),
         row[VOID],
     )
 
 
 def gathered_row(number: int, one: Gathered) -> Row:
-    """Return the columns GATHERED of facts that are to be row `number`."""
+    """Return the columns GATHERED of the facts of a node, for row `number`."""
     return sealed((number, one.arm, one.node, float(one.at), json.dumps(one.facts)))
 
 
 def gathered(row: Row) -> Gathered:
-    """Return the facts that a row holds; raises one of UNREADABLE if it makes no sense."""
+    """Return the facts in a row (columns GATHERED); raises one of UNREADABLE for nonsense."""
     if not (isinstance(row[1], str) and isinstance(row[2], str) and 0 <= float(row[3]) < _MOST_S):
         raise ValueError("a column is not what a node has")
     return Gathered(row[1], row[2], row[3], _facts(json.loads(row[4])))

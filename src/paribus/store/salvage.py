@@ -1,4 +1,4 @@
-"""Reading what is whole of a damaged launches.db, row by row, and saying what is lost."""
+"""Reading the rows of a damaged launches.db that are whole, and listing those that are lost."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _HEADER = 100
 """Bytes of the header of a database: sqlite.org/fileformat2.html, section 1.3."""
 
 _MOST_MISSING = 1 << 32
-"""Bytes of zeros, which take no space, that a damaged header can demand."""
+"""The most bytes of zeros, which take no space, that a damaged header can demand."""
 
 _LEAST_ROW = 32
-"""Bytes that any row takes at least: bounds how many a damaged number can claim there are."""
+"""Bytes that any row takes at least; this bounds the number of rows that damage can claim."""
 
 _STEP = 1 << 20
 
 
 def open_copy(path: Path, folder: Path) -> Bounded:
-    """Return an open copy in `folder` of the database `path`, which is not touched.
+    """Return a connection to a copy in `folder` of the database `path`; raises OSError.
 
-    SQLite refuses all of a database that is shorter than its header says: what a copy lacks at its
-    end is zeros. Raises OSError.
+    SQLite refuses a database that is shorter than its header says, so the copy is filled up with
+    zeros.
     """
     copy = folder / path.name
     for original in (path, path.with_name(f"{path.name}-wal")):
@@ -50,7 +50,7 @@ def open_copy(path: Path, folder: Path) -> Bounded:
 
 
 def _copied(original: Path, copy: Path) -> None:
-    """Copy the data of a file; where it has holes, which may be of any size, so has the copy."""
+    """Copy a file with its holes, which may be of any size."""
     source = open_regular(original)
     try:
         with copy.open("xb") as target:
@@ -64,7 +64,7 @@ def _copied(original: Path, copy: Path) -> None:
 
 
 def _counted(directory: Path) -> Count:
-    """Return what was counted; what lies in the place of that file keeps nothing from salvage."""
+    """Return the counts; zeros where they cannot be read, so that this does not stop a salvage."""
     try:
         return read_count(directory)
     except StoreError:
@@ -72,7 +72,7 @@ def _counted(directory: Path) -> Count:
 
 
 class Salvager(Reader):
-    """A Reader that leaves out what is not whole; what that is stands in `lost`."""
+    """A Reader that leaves out rows that are not whole, and lists them in `lost`."""
 
     def __init__(self, db: Bounded, path: Path) -> None:
         super().__init__(db, path)
@@ -108,7 +108,7 @@ class Salvager(Reader):
         try:
             return super().samples(launch)
         except StoreError:
-            # Perhaps only the index of samples is damaged: look at the rows without it.
+            # Perhaps only the index of samples is damaged: read the rows without it.
             query = f"SELECT {SAMPLE} FROM samples WHERE rowid = ?"
             rows = [self.db.execute(query, (n,)).fetchone() for n in self._samples_of[launch[ID]]]
             return self.demand_samples(launch, rows)
@@ -134,14 +134,14 @@ class Salvager(Reader):
         return row if row is not None and row[ID] == number and self.is_whole(table, row) else None
 
     def _planned_number(self, row: int) -> int | None:
-        """Return which launch of the plan a damaged row was of, if it still says so."""
+        """Return the number in the plan of the launch of a damaged row, None if unreadable."""
         with passed_over():
             found = self.db.execute("SELECT number FROM launches WHERE id = ?", (row,)).fetchone()
             return found[0] if found and isinstance(found[0], int) else None
         return None
 
     def _last(self, table: str, counted: int) -> int:
-        """Return the number of the last row of `table` that there is, or was."""
+        """Return the largest plausible id of a row that `table` has, or had (`counted`)."""
         size = sum(
             data_of(log)
             for log in (self.path, self.path.with_name(f"{self.path.name}-wal"))
@@ -156,7 +156,7 @@ class Salvager(Reader):
 
     @cached_property
     def _samples_of(self) -> dict[int, list[int]]:
-        """Return the numbers of the rows in samples that can be read, by row of launches."""
+        """The rowids of the rows of samples that can be read, by id of their launch."""
         found: dict[int, list[int]] = defaultdict(list)
         for number in range(1, self._last("samples", 0) + 1):
             with passed_over():

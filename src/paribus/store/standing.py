@@ -1,7 +1,7 @@
-"""progress.json: what a `paribus run` does now, for whoever watches its directory.
+"""progress.json: what a `paribus run` does now, for those who watch its directory.
 
-Each state replaces the one before, whole. While `paribus run` lives it holds progress.lock, which
-ends with it, whatever ends it. Nothing of a study rests on these files.
+Each state replaces the file as a whole. `paribus run` holds progress.lock as long as it lives; the
+kernel drops the lock with the process. No result of a study depends on these files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILES = (NAME, DRAFT, LOCK)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The headline of an arm in one benchmark; `ratio`, `low` and `high` None without figures.
+    """The headline of an arm in one benchmark; `ratio`, `low` and `high` are None without figures.
 
     `better` is the direction of its metric: "lower" or "higher".
     """
@@ -42,41 +42,31 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """The launch that a study is at, since `since` (seconds since the epoch).
-
-    `blocks` are those complete of each benchmark; after `look` of them the evidence is weighed, in
-    `look_s` seconds. Those are 0 and None where there is no look, or its time is not known.
-    """
+    """The launch that a study is at."""
 
     number: int
     block: int
     benchmark: str
     arm: str
-    since: float
-    blocks: Mapping[str, int]
-    look: int = 0
-    look_s: float | None = None
+    since: float  # its start, in seconds since the epoch
+    blocks: Mapping[str, int]  # complete blocks of each benchmark
+    look: int = 0  # the number of blocks at the next look, 0 without one
+    look_s: float | None = None  # seconds until then, None if not known
     elapsed_s: float = 0.0
     left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a study does: a sentence; its exit code once it has ended.
+    """The state of a study."""
 
-    `job` is its number in a queue while it waits there as a job of its own, and no process of it is
-    there yet; "" otherwise. `effects` are those so far, of at most `planned` launches (0: without
-    an end, or not known), of which `failures` gave nothing usable. `doing` is None before and after
-    the launches.
-    """
-
-    text: str
-    code: int | None = None
-    job: str = ""
-    effects: tuple[Effect, ...] = ()
-    planned: int = 0
-    failures: int = 0
-    doing: Doing | None = None
+    text: str  # a sentence on what it does
+    code: int | None = None  # the exit code once it has ended
+    job: str = ""  # its number in a queue, while it waits there and no process of it lives yet
+    effects: tuple[Effect, ...] = ()  # so far
+    planned: int = 0  # the most launches, 0: without an end, or not known
+    failures: int = 0  # launches that gave nothing usable
+    doing: Doing | None = None  # None before and after the launches
 
 
 def write_standing(directory: Path, standing: Standing) -> None:
@@ -88,10 +78,10 @@ def write_standing(directory: Path, standing: Standing) -> None:
 
 
 class Board:
-    """Keeps the state of the study in `directory` for as long as a `paribus run` lives.
+    """Writes the state of the study in `directory` as long as a `paribus run` lives.
 
-    A context manager: `code` is the exit code to say at its end, unless an exception has one.
-    Where the directory cannot be written to, which the study finds out itself, there is no message.
+    A context manager: at its end the state gets the exit code `code`, or that of the exception.
+    Where the directory cannot be written, this is silent: the study itself reports that.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -107,13 +97,13 @@ class Board:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             self.code = exit_code(error)
-        said = " ".join(str(error).split()) if error else ""
-        text = said or ("interrupted" if error else "ended")
+        message = " ".join(str(error).split()) if error else ""
+        text = message or ("interrupted" if error else "ended")
         self._write(replace(self._last, text=text, code=self.code, doing=None))
         self._close()
 
     def open(self) -> None:
-        """Begin, or begin anew, in the directory that is there now; where none is, say nothing."""
+        """Take the lock and write the first state; do nothing if there is no directory yet."""
         self._close()
         try:
             lock = open_own(self.directory / LOCK, os.O_RDWR)
@@ -121,7 +111,7 @@ class Board:
             return
         self._lock = lock
         for _ in range(10):
-            # Whoever watches holds it for a moment.
+            # One who watches (lock.held) holds it for a moment.
             with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
@@ -139,12 +129,12 @@ class Board:
         failures: int = 0,
         doing: Doing | None = None,
     ) -> None:
-        """Say what the study does now."""
+        """Write a new state: a sentence and figures, as in Standing."""
         self._last = Standing(text, None, "", tuple(effects), planned, failures, doing)
         self._write(self._last)
 
     def wait(self, text: str) -> None:
-        """Say what the study waits for; what it has found so far stays."""
+        """Write what the study waits for; effects and figures of the last state stay."""
         self._write(replace(self._last, text=text, doing=None))
 
     def _write(self, standing: Standing) -> None:

@@ -1,6 +1,6 @@
 """The study directory, and the only code that writes launches.
 
-    plan.json      frozen before the first launch (plan.py)
+    plan.json      frozen before the first launch (plan/frozen.py)
     launches.db    SQLite, WAL, full sync; one transaction per launch; facts of the nodes
     launches.count how many rows it has (count.py)
     logs/          NNNN-attempt-arm-benchmark.{out,err}: printed, or the ends of it (border/kept.py)
@@ -55,13 +55,16 @@ from paribus.store.rows import (
 )
 
 MOST_NODES = 1000
-"""Nodes that `Store.began` names."""
+"""The most nodes that `Store.began` returns."""
 
 _WATCHED = ("launches.db", "launches.db-wal", "plan.json")
 
 
 class InPlace:
-    """The files of a study directory as they were when it was opened."""
+    """Notices when files of a study directory are moved or replaced while the study runs.
+
+    SQLite would go on writing to the moved or deleted file, and its launches would be lost.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -70,7 +73,7 @@ class InPlace:
             del self.files["plan.json"]  # a study that is not kept has none
 
     def check(self) -> None:
-        """Raise StoreError if a file is gone or is another one."""
+        """Raise StoreError if a file is gone, or is another one than when this was made."""
         for name, was in self.files.items():
             now = identity(self.directory / name)
             if now != was:
@@ -100,9 +103,6 @@ def identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-__all__ = ["SCHEMA_VERSION", "Gathered", "Store", "Stored"]
 
 
 _SCHEMA = """
@@ -152,9 +152,9 @@ CREATE TABLE gathered(
 class Store:
     """One study directory, open. Use as a context manager.
 
-    `write=True` takes the directory's lock, unless the caller holds it (`held`): a second `paribus
-    run` on it is refused, and so is a damaged database. `salvage=True` reads what is whole, and
-    what is not stands in `lost`; without it, whatever is damaged raises StoreError where it is
+    `write=True` takes the directory's lock, unless the caller holds it (`held`), so a second
+    `paribus run` on it is refused; so is a damaged database. `salvage=True` reads the rows that are
+    whole, and lists the others in `lost`; without it, a damaged row raises StoreError where it is
     read.
     """
 
@@ -203,10 +203,10 @@ class Store:
             self._lock = None
 
     def append(self, launch: Launch, outcome: Outcome, *, void: str | None = None) -> int:
-        """Store one attempt of `launch` durably, in one transaction; return which one, from 0.
+        """Store one attempt of `launch` durably, in one transaction; return its number, from 0.
 
         `void` is why it does not count, None if it does. Raises StoreError (disk full, read-only,
-        no longer in place); then nothing of it is stored.
+        directory moved), and then nothing of it is stored.
         """
         samples = sample_rows(outcome.samples)
         with self._writing() as db:
@@ -222,12 +222,12 @@ class Store:
         return attempt
 
     def check_in_place(self) -> None:
-        """Raise StoreError if what is written goes elsewhere: the directory or a file was moved."""
+        """Raise StoreError if the directory or a file in it was moved, replaced or deleted."""
         if self._place is not None:
             self._place.check()
 
     def void(self, numbers: list[int], reason: str) -> None:
-        """Make the counting attempts of these launches not count, keeping them on record."""
+        """Mark the attempts of these launches that count as void, for `reason`; they are kept."""
         count = 0
         with self._writing() as db:
             for number in numbers:
@@ -278,10 +278,10 @@ class Store:
             yield one
 
     def some(self, places: Iterable[int]) -> list[Stored]:
-        """Return the launches at `places` in the order in which they were started, from 1.
+        """Return the launches of these rows (from 1, in the order of starting), with samples.
 
-        Each has its samples; a place where none is stored is left out. Whether others are whole is
-        not looked at. Raises StoreError as `launches`.
+        Rows that are not there are left out, and other rows are not checked. Raises StoreError as
+        `launches` does.
         """
         reader = self._rows()
         try:
@@ -293,7 +293,7 @@ class Store:
     def began(self) -> tuple[float | None, tuple[str, ...]]:
         """Return when the first launch was started, None without one, and the nodes of all arms.
 
-        Only that is read, and whether it is whole is not looked at. Raises StoreError.
+        The time is seconds since the epoch. No checksum is checked. Raises StoreError.
         """
         (first,) = self.ask("SELECT started FROM launches ORDER BY id LIMIT 1") or [(None,)]
         nodes = self.ask(f"SELECT DISTINCT node FROM gathered ORDER BY node LIMIT {MOST_NODES}")
@@ -325,9 +325,9 @@ class Store:
                 db.execute("INSERT INTO meta VALUES ('plan', ?)", (plan_sha256,))
 
     def check_plan(self, plan_sha256: str) -> bool:
-        """Return whether a plan is bound here; raise StoreError if it is another.
+        """Return whether the database is bound to a plan; raise StoreError if it is another plan.
 
-        Of a database that is being salvaged, that is left open.
+        A database that is being salvaged is not refused.
         """
         with converted(self.path):
             row = self._open().execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
@@ -418,10 +418,10 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """BEGIN IMMEDIATE ... COMMIT, or ROLLBACK when the body raises; in place before and after.
+        """Run the body in a transaction: COMMIT at its end, ROLLBACK when it raises.
 
-        Before, so that nothing is stored where the logs of the launch could not be; after, because
-        what went into a file that was deleted meanwhile is not stored.
+        The files must be in place before, so that nothing is stored where the logs of the launch
+        could not be, and after, because what went into a file that was deleted is not stored.
         """
         db = self._open()
         self.check_in_place()
@@ -437,14 +437,14 @@ class Store:
         self.check_in_place()
 
     def _next(self, table: str) -> int:
-        """Return the number of the next row: rows have no gaps, so that a lost one is missed."""
+        """Return the id of the next row: ids have no gaps, so that a lost row is noticed."""
         query = f"SELECT coalesce(max(id), 0) + 1 FROM {table}"
         return int(self._open().execute(query).fetchone()[0])
 
     def _keep_count(self, launches: int = 0, void: int = 0, gathered: int = 0) -> None:
-        """Count rows that are stored now, where the database itself cannot lose the count."""
-        was = self._count
-        self._count = Count(was.launches + launches, was.void + void, was.gathered + gathered)
+        """Add rows that have been stored to the counts, and write these to launches.count."""
+        old = self._count
+        self._count = Count(old.launches + launches, old.void + void, old.gathered + gathered)
         try:
             write_count(self.directory, self._count)
         except OSError as error:
@@ -461,7 +461,7 @@ def _insert(db: sqlite3.Connection, table: str, columns: str, rows: Sequence[Row
 
 
 def log_name(launch: Launch, attempt: int) -> str:
-    """Return what the logs of an attempt of a launch are called, without `.out` and `.err`."""
+    """Return the name of the logs of an attempt, without `.out` and `.err`: 0019-0-host-latency."""
     return f"{launch.number:04d}-{attempt}-{_plain(launch.arm)}-{_plain(launch.benchmark)}"
 
 

@@ -1,4 +1,4 @@
-"""What others see of a study that is run: its state, and whether its process lives."""
+"""Watching a study from outside: the state in its progress.json, and whether its process lives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paribus.store.lock import held
 from paribus.store.standing import LOCK, NAME, Doing, Effect, Standing
 
 MOST_BYTES = 4 << 20
-"""Bytes of a state: an effect has about 150, and there is one of each arm in each benchmark."""
+"""The most bytes of a state: an effect has about 150, one for each arm in each benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Holder:
 
 
 def read_standing(directory: Path) -> Standing | None:
-    """Return the state in `directory`, None where there is none, or none that is whole.
+    """Return the state in `directory`, None where it is missing or damaged.
 
-    Raises StoreError for what is no file, or cannot be read.
+    Raises StoreError if it is no regular file, or cannot be read.
     """
     try:
         table = read_json(directory / NAME, MOST_BYTES, "a state")
@@ -42,12 +42,12 @@ def read_standing(directory: Path) -> Standing | None:
     numbers = (read.planned, read.failures, *([] if read.code is None else [read.code]))
     texts = (read.text, read.job, *(f for one in read.effects for f in (one.word, one.better)))
     figures = (f for one in read.effects for f in (one.ratio, one.low, one.high) if f is not None)
-    known = all(isinstance(one, str) for one in texts) and all(type(one) is int for one in numbers)
-    return read if known and all(isinstance(one, int | float) for one in figures) else None
+    sound = all(isinstance(one, str) for one in texts) and all(type(one) is int for one in numbers)
+    return read if sound and all(isinstance(one, int | float) for one in figures) else None
 
 
 def _doing(table: Mapping[str, Any] | None) -> Doing | None:
-    """Return what stands under `doing`; raises ValueError, TypeError and AttributeError of junk."""
+    """Return the value of `doing`; raises ValueError, TypeError or AttributeError for nonsense."""
     if table is None:
         return None
     read = Doing(**table)
@@ -63,7 +63,7 @@ def _doing(table: Mapping[str, Any] | None) -> Doing | None:
 def alive(directory: Path) -> bool:
     """Return whether the `paribus run` of `directory` lives, on whichever machine.
 
-    Raises StoreError where its lock is no file, or cannot be opened.
+    Raises StoreError if its lock is no regular file, or cannot be opened.
     """
     try:
         return held(directory / LOCK)
@@ -72,7 +72,7 @@ def alive(directory: Path) -> bool:
 
 
 def read_holder(directory: Path) -> Holder | None:
-    """Return who took the lock of `directory` last, None where that is not known."""
+    """Return the process that took the lock of `directory` last, None if that is not known."""
     try:
         pid, host = read_bounded(directory / LOCK, 4096, "a lock").decode().split()
         return Holder(int(pid), host)

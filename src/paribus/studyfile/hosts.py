@@ -1,4 +1,8 @@
-"""The hosts of an arm, as study files and hostfiles write them."""
+"""The keys of an arm that name its hosts: a nodeset, a hostfile, a pocket cluster, a scheduler.
+
+hosts = "node[1-2]" or "./hostfile" are hosts over ssh; "pocket:2" are two network namespaces of
+this machine; `scheduler = { name = "slurm", nodes = 2, time = "2 h" }` asks for an allocation.
+"""
 
 from __future__ import annotations
 
@@ -35,25 +39,25 @@ if TYPE_CHECKING:
 
 
 MOST_NODES = 10_000
-"""Nodes of an allocation."""
+"""The most nodes of an allocation."""
 
 MOST_SLOTS = 10_000
-"""Slots of a node."""
+"""The most slots of a node."""
 
 
 def scheduler_of(place: Place) -> Scheduler:
-    """Return what the arm at `place` asks for; notes or raises StudyError as Place does."""
+    """Return the key `scheduler` of the arm at `place`; notes or raises StudyError as Place."""
     from paribus.schedulers import manifest
     from paribus.schedulers.known import DIALECTS
 
     table = place.within(f"{place.path}.scheduler", place.table["scheduler"])
     name = table.need("name", fields.one_of(*DIALECTS), 'name = "slurm"')
     dialect = DIALECTS[name]
-    own = ("nodes", "time", *dialect.KEYS, *(["options"] if dialect.GIVEN else []))
+    keys = ("nodes", "time", *dialect.KEYS, *(["options"] if dialect.GIVEN else []))
     for key in sorted({"options", *(key for one in DIALECTS.values() for key in one.KEYS)}):
-        if key in table.table and key not in own:
-            table.refuse(key, None, f"is not for {dialect.TITLE}", f"use: {', '.join(own)}")
-    table.only(("name", *own))
+        if key in table.table and key not in keys:
+            table.refuse(key, None, f"is not for {dialect.TITLE}", f"use: {', '.join(keys)}")
+    table.only(("name", *keys))
     for key, example in dialect.NEEDED.items():
         if key not in table.table:
             table.refuse(key, None, "is missing", f"add it: {example}")
@@ -80,21 +84,21 @@ def scheduler_of(place: Place) -> Scheduler:
 
 def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
     """Refuse arms whose nodes come from different batch systems, or parts of one."""
-    every = [(a.name, a.hosts.scheduler) for a in arms if a.hosts and a.hosts.scheduler]
     from paribus.schedulers.known import DIALECTS
 
-    for name, asked in every:
-        first = every[0][1]
+    schedulers = [(a.name, a.hosts.scheduler) for a in arms if a.hosts and a.hosts.scheduler]
+    for name, asked in schedulers:
+        first = schedulers[0][1]
         if asked.name != first.name:
             fix = f'use name = "{first.name}", or reach the nodes of the other as `hosts`'
             title = DIALECTS[first.name].TITLE
             cause = f"another arm asks {title}, and a study asks one scheduler"
             top.refuse(f"arms.{name}.scheduler.name", asked.name, cause, fix)
         for key in ("namespace", "kind"):
-            ours, theirs = getattr(asked, key), getattr(first, key)
-            if ours != theirs:
-                cause = f"another arm asks for {theirs or 'none'}, and one command lists all pods"
-                top.refuse(f"arms.{name}.scheduler.{key}", ours, cause, "use the same in all arms")
+            own, other = getattr(asked, key), getattr(first, key)
+            if own != other:
+                cause = f"another arm asks for {other or 'none'}, and one command lists all pods"
+                top.refuse(f"arms.{name}.scheduler.{key}", own, cause, "use the same in all arms")
 
 
 def check_same_nodes(top: Place, study: Study) -> None:
@@ -116,10 +120,10 @@ def check_same_nodes(top: Place, study: Study) -> None:
             fix = "ask for the same in all arms, which then share one; or remove plan.same_nodes"
             top.refuse(f"arms.{arm.name}.scheduler", None, cause, fix)
         for one in study.benchmarks:
-            ours, theirs = (nodes_of(its, one) for its in (first, arm))
-            if ours != theirs:
-                cause = f"{one.label} has ranks on {count(theirs, 'node')}"
-                cause += f", and on {ours} in {first.name}"
+            in_first, in_arm = nodes_of(first, one), nodes_of(arm, one)
+            if in_first != in_arm:
+                cause = f"{one.label} has ranks on {count(in_arm, 'node')}"
+                cause += f", and on {in_first} in {first.name}"
                 fix = "give the arms the same ranks_per_host, or remove plan.same_nodes"
                 top.refuse(f"arms.{arm.name}.ranks_per_host", None, cause, fix)
 
@@ -141,7 +145,7 @@ def _value(value: Any) -> str:
 
 
 def _node_word(value: Any) -> str:
-    """Return a value that stands as a word of its own, which must be no option."""
+    """Return a text that is one word and cannot be taken for an option."""
     text = _value(value)
     if text.startswith("-"):
         raise ValueError("it must not begin with '-'")
@@ -182,7 +186,10 @@ def _resources(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _fields(given: Sequence[str]) -> Callable[[Any], str]:
-    """Return a reader of fields of a pod or container, as JSON, which refuses those `given`."""
+    """Return a reader of fields of a pod or container, as JSON.
+
+    It refuses those `given`, which Paribus sets itself.
+    """
 
     def read(value: Any) -> str:
         found = fields.table(value)
@@ -194,7 +201,7 @@ def _fields(given: Sequence[str]) -> Callable[[Any], str]:
 
 
 def _options(dialect: Dialect) -> Callable[[Any], tuple[str, ...]]:
-    """Return a reader of options for the scheduler's command, which refuses those of Paribus."""
+    """Return a reader of options for the scheduler's command; it refuses those Paribus sets."""
     given = dialect.GIVEN
 
     def read(value: Any) -> tuple[str, ...]:
@@ -204,7 +211,10 @@ def _options(dialect: Dialect) -> Callable[[Any], tuple[str, ...]]:
                 raise ValueError(
                     f'{one!r} is no option; write one with its value: "--qos=short", "-P lab"'
                 )
-            for name in _names(one, dialect):
+            # Where letter and value may be joined, -Plab is the option -P.
+            name = re.split("[= ]", one)[0]
+            name = name[:2] if dialect.JOINED and name[:2] in given else name
+            if name in given:
                 fix = f"as `{given[name]}`" if given[name] else "so that launches find their nodes"
                 raise ValueError(f"{name} is given by Paribus {fix}; remove it")
         return options
@@ -212,33 +222,25 @@ def _options(dialect: Dialect) -> Callable[[Any], tuple[str, ...]]:
     return read
 
 
-def _names(option: str, dialect: Dialect) -> list[str]:
-    """Return which of the options that Paribus gives an option is, in a list of one or none."""
-    word = re.split("[= ]", option)[0]
-    letter = word[:2]
-    name = letter if dialect.JOINED and letter in dialect.GIVEN else word
-    return [name] if name in dialect.GIVEN else []
-
-
 MOST_POCKET = 64
-"""Hosts of a pocket cluster: they share one machine."""
+"""The most hosts of a pocket cluster: they share one machine."""
 
 MOST_FILE_BYTES = 16 << 20
-"""Bytes of a hostfile."""
+"""The most bytes of a hostfile."""
 
 _SSH_KEYS = ("user", "port", "jump", "config", "identity", "known_hosts")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?")
-_PORTS = re.compile(r"([^:\[\]]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_-]+=\S+)*)")
+_PORTS = re.compile(r"([^:\[\]]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")  # gate:2201-2216
+_COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_-]+=\S+)*)")  # node1:2, node1 slots=2
 
 _IGNORED = ("max_slots", "max-slots")
-"""Keys of a hostfile's line that change nothing: they allow oversubscription, never asked for."""
+"""Keys of a hostfile's line without effect here: they allow oversubscription, never asked for."""
 
 
 def hosts_of(place: Place, folder: Path) -> Hosts | None:
     """Return the hosts that the arm at `place` names, None for this machine.
 
-    Paths are those of the study, from `folder` on. Notes or raises StudyError as Place does.
+    Paths are relative to `folder`, that of the study file. Notes or raises StudyError as Place.
     """
     if "launcher" in place.table and "scheduler" not in place.table:
         fix = "remove it: the MPI's own launcher starts the ranks"
@@ -264,15 +266,15 @@ def hosts_of(place: Place, folder: Path) -> Hosts | None:
     try:
         found = _of_file(folder / text) if "/" in text else _of_text(text)
     except (ValueError, OSError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        place.refuse("hosts", text, "cannot be used", said)
+        fix = getattr(error, "strerror", None) or str(error)
+        place.refuse("hosts", text, "cannot be used", fix)
     none: tuple[Address, ...] = ()
-    above = place.read("hypervisors", _hypervisors(found), none)
-    return replace(_common(place), addresses=found, ssh=ssh, hypervisors=above)
+    hypervisors = place.read("hypervisors", _hypervisors(found), none)
+    return replace(_common(place), addresses=found, ssh=ssh, hypervisors=hypervisors)
 
 
 def _hypervisors(guests: tuple[Address, ...]) -> Callable[[Any], tuple[Address, ...]]:
-    """Return a reader of the machines that the hosts `guests` run on."""
+    """Return a reader of the machines that `guests`, the hosts of the arm, run on."""
 
     def read(value: Any) -> tuple[Address, ...]:
         found = _of_text(fields.text(value))
@@ -289,7 +291,7 @@ def _hypervisors(guests: tuple[Address, ...]) -> Callable[[Any], tuple[Address, 
 
 
 def _allocated(place: Place, folder: Path) -> Hosts:
-    """Return the hosts of an arm that asks a scheduler for them."""
+    """Return the hosts of an arm that asks a scheduler for them: placeholders n1, n2, ..."""
     from paribus.schedulers.known import DIALECTS
 
     for key in ("hosts", "link", "hypervisors"):
@@ -313,7 +315,7 @@ def _allocated(place: Place, folder: Path) -> Hosts:
 def _pocket(place: Place, text: str) -> Hosts:
     from paribus.hosts.links import read_link
 
-    number = text.removeprefix("pocket").removeprefix(":")
+    number = text.removeprefix("pocket").removeprefix(":")  # text: "pocket:4"
     if not number.isdecimal() or not 1 <= int(number) <= MOST_POCKET:
         fix = f'write the number of hosts, from 1 to {MOST_POCKET}: hosts = "pocket:4"'
         place.refuse("hosts", text, "is not a pocket cluster", fix)
@@ -367,11 +369,14 @@ def _jumps(value: Any) -> str:
 
 
 def _of_text(text: str) -> tuple[Address, ...]:
-    """Return the hosts of a nodeset whose parts may be ports of one address: gate:2201-2216."""
-    several = [(part, _ports(part)) for part in _parts(text)]
-    check_names(sum(len(ports) if ports else size(part) for part, ports in several))
+    """Return the hosts of a nodeset, of which a part may name ports of one address.
+
+    gate:2201-2202 stands for the hosts gate-2201 and gate-2202.
+    """
+    parts_with_ports = [(part, _ports(part)) for part in _parts(text)]
+    check_names(sum(len(ports) if ports else size(part) for part, ports in parts_with_ports))
     found: list[Address] = []
-    for part, ports in several:
+    for part, ports in parts_with_ports:
         name = part.partition(":")[0]
         found += [Address(f"{name}-{port}", name, port) for port in ports]
         found += [] if ports else [Address(one, one) for one in expand(part)]
@@ -379,7 +384,7 @@ def _of_text(text: str) -> tuple[Address, ...]:
 
 
 def _ports(part: str) -> range:
-    """Return the ports that a part of a nodeset names, none where it is one of names alone."""
+    """Return the ports of a part such as gate:2201-2216; none of a part without ports."""
     match = _PORTS.fullmatch(part)
     if match is None:
         return range(0)
@@ -403,30 +408,31 @@ def _of_file(path: Path) -> tuple[Address, ...]:
 
     `node1 slots=2 max_slots=4`, `node1:2`, `node[1-4]`, or node1 on two lines.
     """
-    rows: list[tuple[str, str, int | None]] = []
+    rows: list[tuple[str, str, int | None]] = []  # place for errors, nodeset, slots
     several = 0
     text = decoded(read_bounded(path, MOST_FILE_BYTES, "a hostfile"))
     for number, line in enumerate(text.splitlines(), 1):
-        if said := line.partition("#")[0].strip():
-            place = f"line {number} of {path.name}, {said[:60]!r}"
+        if line := line.partition("#")[0].strip():
+            place = f"line {number} of {path.name}, {line[:60]!r}"
             with _at(place):
-                names, count = _line(said)
-                # Of a name on a line of its own there may be as many as slots.
+                names, count = _line(line)
+                # Lines of a single name are not counted: a name may have a line for each slot.
                 several += many if (many := size(names)) > 1 else 0
                 check_names(several)
             rows.append((place, names, count))
     slots: dict[str, int] = {}
     known: dict[str, tuple[str, ...]] = {}
-    counted = False
+    # Slots are given if any line has their number, or any name stands there twice.
+    given = False
     for place, names, count in rows:
         if names not in known:
             with _at(place):
                 known[names] = expand(names)
-        counted = counted or count is not None
+        given = given or count is not None
         for name in known[names]:
-            counted = counted or name in slots
+            given = given or name in slots
             slots[name] = slots.get(name, 0) + (1 if count is None else count)
-    return _checked([Address(name, name, 0, n if counted else 0) for name, n in slots.items()])
+    return _checked([Address(name, name, 0, n if given else 0) for name, n in slots.items()])
 
 
 @contextmanager
@@ -438,9 +444,9 @@ def _at(place: str) -> Iterator[None]:
         raise ValueError(f"{place}: {error}") from None
 
 
-def _line(said: str) -> tuple[str, int | None]:
-    """Return the nodeset of a line and how many slots it gives each, None if it does not say."""
-    match = _COUNTED.fullmatch(said)
+def _line(line: str) -> tuple[str, int | None]:
+    """Return the nodeset of a hostfile's line and the slots of each node, None if not given."""
+    match = _COUNTED.fullmatch(line)
     if match is None:
         raise ValueError("write NAME, NAME:SLOTS, or NAME slots=N")
     counts = [match[2]] if match[2] else []
@@ -459,7 +465,7 @@ def _line(said: str) -> tuple[str, int | None]:
 
 
 def _refusal(key: str) -> str:
-    """Return why a hostfile's `key=` is refused: ignored, it would change what is measured."""
+    """Return why a hostfile's `key=` is refused: to ignore it would change what is measured."""
     if key == "user":
         return "user= is not taken from a hostfile; write ssh.user in the study"
     close = difflib.get_close_matches(key, ["slots", *_IGNORED], n=1)
@@ -467,6 +473,7 @@ def _refusal(key: str) -> str:
 
 
 def _checked(found: list[Address]) -> tuple[Address, ...]:
+    """Return `found`; raises ValueError for none, a name twice, and what is no host name."""
     if not found:
         raise ValueError("no host is named; write names such as node[1-4]")
     seen: set[str] = set()

@@ -1,12 +1,11 @@
-"""Study files: TOML in, a checked `Study` out; executed is only the code of benchmark files.
+"""Study files: TOML in, a checked `Study` out; the format is described in docs/study-file.md.
 
-Every refusal names the file, the key, the value and the fix. The format is described in
-docs/study-file.md.
+Every refusal names the file, the key, the value and the fix, and one reading reports all of them.
+Nothing in a study file is executed, except the benchmark files (Python) that it names.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
@@ -70,7 +69,7 @@ def adapter_of(place: Place) -> Adapter | None:
     if place.table.get("transport", "auto") != "auto":
         place.refuse("transport", place.table["transport"], "leaves the adapter out", "remove it")
     if not isinstance(given, dict):
-        return place.read("adapter", _text, None)
+        return place.read("adapter", _adapter, None)
     table = place.within(f"{place.path}.adapter", given)
     table.only(_ADAPTER_KEYS)
     return Adapter(
@@ -80,7 +79,8 @@ def adapter_of(place: Place) -> Adapter | None:
     )
 
 
-def _text(value: Any) -> Adapter:
+def _adapter(value: Any) -> Adapter:
+    """Return the adapter of a text, DEVICE or DEVICE:PORT."""
     from paribus.tools.perftest import device
 
     name, _, port = fields.text(value).partition(":")
@@ -94,7 +94,10 @@ ENGINES = ("namespace", "podman", "docker", "apptainer", "singularity", "charlie
 
 
 def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | None:
-    """Return the container of the arm at `arm`, None if it has none; paths are from `folder`."""
+    """Return the container of the arm at `arm`, None if it has none.
+
+    Paths are relative to `folder`; `hosts` are those of the arm. Notes or raises as Place does.
+    """
     if "container" not in arm.table:
         return None
     from paribus import containers
@@ -110,8 +113,8 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
     place = arm.within(f"{arm.path}.container", table)
     place.only(_CONTAINER_KEYS)
     engine = place.need("engine", fields.one_of(*ENGINES), 'engine = "namespace"')
-    stands: Literal["rank", "host"] = "host" if engine in containers.ENGINES else "rank"
-    each = place.read("each", fields.one_of("rank", "host"), stands)
+    default: Literal["rank", "host"] = "host" if engine in containers.ENGINES else "rank"
+    each = place.read("each", fields.one_of("rank", "host"), default)
     networks = fields.one_of("bridge", "host", "none")
     image = place.read("image", fields.text, None)
     if image and engine not in ("docker", "podman", "namespace"):
@@ -136,7 +139,7 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
 
 
 def _path(place: Place, folder: Path, engine: str, image: str) -> str:
-    """Return the path of an image that is a file or a directory."""
+    """Return the path of an image that is a file or a directory; a URL is refused."""
     if "://" in image:
         get = typed((engine, "pull", "image.sif", image))
         if engine == "charliecloud":
@@ -153,7 +156,7 @@ _PLAN_KEYS = (
 
 
 def settings_of(top: Place) -> Settings:
-    """Return the settings of a study file; raises StudyError for a value out of range."""
+    """Return the table [plan] of a study file; notes or raises StudyError as Place does."""
     place = top.within("plan", top.table.get("plan", {}))
     place.only(_PLAN_KEYS)
     designs = ("standard", *(str(value) for key, value in DESIGNS if key == "design"))
@@ -189,7 +192,7 @@ def settings_of(top: Place) -> Settings:
 
 
 def check_design(top: Place, study: Study) -> None:
-    """Refuse settings of the plan that contradict each other."""
+    """Refuse settings of the plan that contradict each other, or the arms."""
     settings = study.settings
     design = design_of(study)
     if settings.every_s and design.has_end:
@@ -206,7 +209,10 @@ _STARTED_KEYS = ("argv", "wrap", "wrap_around", "build", "source")
 
 
 def started_by(place: Place, folder: Path) -> dict[str, Any]:
-    """Return the fields of an Arm that say what its launches start; paths are from `folder`."""
+    """Return the fields of an Arm that say what its launches start: its program, wrapper, build.
+
+    Paths are relative to `folder`.
+    """
     none: list[str] = []
     wrap = list(place.read("wrap", argv, none))
     if "wrap_around" in place.table and not wrap:
@@ -215,9 +221,8 @@ def started_by(place: Place, folder: Path) -> dict[str, Any]:
     around = place.read("wrap_around", fields.one_of("rank", "launcher"), "rank")
     if wrap and "/" in wrap[0] and not wrap[0].startswith(BUILD):
         wrap[0] = located(folder, wrap[0])
-    own = place.read("argv", argv, none)
     return {
-        "argv": tuple(own),
+        "argv": tuple(place.read("argv", argv, none)),
         "wrap": tuple(wrap),
         "wrap_around": around,
         **_build(place, folder),
@@ -225,7 +230,7 @@ def started_by(place: Place, folder: Path) -> dict[str, Any]:
 
 
 def _build(place: Place, folder: Path) -> dict[str, Any]:
-    """Return the commands that build the programs of an arm, and the source that they need."""
+    """Return the fields `build` and `source` of an Arm, none where it builds nothing."""
     build: tuple[tuple[str, ...], ...] = place.read("build", fields.commands, ())
     source = place.read("source", fields.text, "")
     if not build:
@@ -242,9 +247,8 @@ def _build(place: Place, folder: Path) -> dict[str, Any]:
 
 def check_builds(top: Place, study: Study) -> None:
     """Refuse an arm that needs a build which it does not have, and a build that nothing starts."""
-    arms, selections = study.arms, study.benchmarks
-    shared = [one.label for one in selections if BUILD in str(one.parameters)]
-    for arm in arms:
+    shared = [one.label for one in study.benchmarks if BUILD in str(one.parameters)]
+    for arm in study.arms:
         own = BUILD in str((arm.argv, arm.wrap, dict(arm.env)))
         if (own or shared) and not arm.build:
             what = "the arm" if own else shared[0]
@@ -257,9 +261,9 @@ def check_builds(top: Place, study: Study) -> None:
 
 
 def check_layouts(top: Place, study: Study, shared: Sequence[str]) -> None:
-    """Refuse builds of each block that would all be alike; `shared` benchmarks start what is built.
+    """Refuse builds of one block each that would all be alike, and {seed} in the only build.
 
-    And a number in the commands of an arm that has one build alone.
+    `shared` are the benchmarks whose parameters name the build.
     """
     several = design_of(study).builds
     for arm in study.arms:
@@ -281,9 +285,9 @@ def check_layouts(top: Place, study: Study, shared: Sequence[str]) -> None:
 
 
 def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -> None:
-    """Set where the program of a benchmark is, and its working directory: both from the study.
+    """Make the keys `path` and `directory` of the benchmark at `place` absolute, in its table.
 
-    `tool` is where its suite is, if the study says so.
+    Both are relative to `folder`. `tool` stands for a missing `path`: that of the suite in [tools].
     """
     path = place.table.get("path", tool)
     if benchmark.parameters.get("path") and path is not None:
@@ -296,7 +300,7 @@ def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -
 
 
 def check_argv(top: Place, arms: Sequence[Arm], selections: Sequence[Selection]) -> None:
-    """Refuse a benchmark that lacks the program to start, and an arm's that nothing starts."""
+    """Refuse a benchmark without a program to start, and `argv` of an arm if none uses it."""
     takes = [one for one in selections if "argv" in one.parameters]
     fix = 'add argv = ["./solver", "-n", "4"]'
     for one in takes:
@@ -344,7 +348,6 @@ _SECRET = re.compile(
 )
 """Names in `env` that are refused: by whole words, for TOKENIZERS_PARALLELISM is no secret."""
 
-
 _WHICH = "give the path of a study file; `paribus list` shows those that ship"
 
 
@@ -355,9 +358,9 @@ def load_study(
 ) -> Study:
     """Return the study that the TOML file `path` describes.
 
-    `hosts` are those of arms by name, and take the place of what the file says. A benchmark `file`
-    is Python, and executed to know its parameters; `notify` hears of it before.
-    Raises StudyError for a file that cannot be read, an unknown key, or a value out of range.
+    `hosts` (by name of an arm) replace those of the file. A benchmark `file` is Python, and is
+    executed to know its parameters; `notify` gets a message before that. Raises StudyError for a
+    file that cannot be read, an unknown key, or a value out of range.
     """
     file = str(path)
     try:
@@ -406,12 +409,13 @@ def load_study(
 
 
 def _arms(top: Place, folder: Path, hosts: Mapping[str, str]) -> tuple[Arm, ...]:
+    """Return the arms of a study file; those named by `hosts` get these hosts."""
     tables = top.need("arms", fields.table, "[arms.host]")
     if len(tables) < 2:
         top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
     for name in hosts:
         if name not in tables:
-            close = difflib.get_close_matches(name, tables, n=1)
+            close = get_close_matches(name, tables, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"arms: {', '.join(tables)}"
             top.refuse("arms", None, f"--hosts names an arm {name!r} that is not there", hint)
     arms = []
@@ -443,8 +447,8 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
 
         hosts = hosts_of(place, folder)
     container = container_of(place, folder, hosts)
-    apart = hosts is not None or (container is not None and container.each == "host")
-    if "ranks_per_host" in place.table and not apart:
+    has_hosts = hosts is not None or (container is not None and container.each == "host")
+    if "ranks_per_host" in place.table and not has_hosts:
         place.refuse(
             "ranks_per_host",
             None,
@@ -483,15 +487,15 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
 def selections_of(
     top: Place, folder: Path, notify: Callable[[str], None] | None
 ) -> tuple[tuple[Selection, ...], Mapping[str, Any]]:
-    """Return the benchmarks of a study file, and the values of keys of lenses."""
+    """Return the benchmarks of a study file, and the fields of Study that keys of lenses give."""
     tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
     read = partial(_selection, folder=folder, tools=_tools(top), notify=notify)
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
-    asked = [keys.study(top, folder) for keys in keys_of(top, "study")]
-    each = next((one.each for one in asked if one.each), lambda place, read: (read(place),))
+    of_lenses = [keys.study(top, folder) for keys in keys_of(top, "study")]
+    each = next((one.each for one in of_lenses if one.each), lambda place, read: (read(place),))
     found: list[Selection] = []
-    for index, table in enumerate((*tables, *(table for one in asked for table in one.adds))):
+    for index, table in enumerate((*tables, *(table for one in of_lenses for table in one.adds))):
         if top.full:
             break
         with top.noting():
@@ -500,14 +504,14 @@ def selections_of(
     if twice := next((one for one in labels if labels.count(one) > 1), None):
         fix = 'give one of them another name: label = "..."'
         top.refuse("benchmarks", None, f"two benchmarks are called {twice!r}", fix)
-    values = {key: value for one in asked for key, value in one.values.items()}
-    own = values.keys() & Study.__dataclass_fields__.keys()
-    others = {key: value for key, value in values.items() if key not in own}
-    return tuple(found), {**{key: values[key] for key in own}, "asked": others}
+    values = {key: value for one in of_lenses for key, value in one.values.items()}
+    fields_of_study = values.keys() & Study.__dataclass_fields__.keys()
+    others = {key: value for key, value in values.items() if key not in fields_of_study}
+    return tuple(found), {**{key: values[key] for key in fields_of_study}, "asked": others}
 
 
 def _tools(top: Place) -> Mapping[str, str]:
-    """Return where the suites are that the table [tools] names."""
+    """Return the paths of the suites that the table [tools] names, by suite."""
     from paribus import benchmarks
 
     place = top.within("tools", top.table.get("tools", {}))
@@ -545,19 +549,19 @@ def _selection(
     else:
         name = place.need("name", fields.text, 'name = "latency"')
         if name not in benchmarks.BENCHMARKS:
-            close = difflib.get_close_matches(name, benchmarks.BENCHMARKS, n=1)
+            close = get_close_matches(name, benchmarks.BENCHMARKS, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` shows all")
         benchmark = benchmarks.get(name)
         locate(place, folder, benchmark, tools.get(benchmarks.suite_of(name)))
-    noted = len(place.problems or ())
+    problems = len(place.problems or ())
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
     parameters = _parameters(place, benchmark)
     label = place.read("label", fields.text, benchmark.name)
     if not _NAME.fullmatch(label):
         place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")
     ranks = place.read("ranks", fields.whole(1, 1_000_000), benchmark.ranks)
-    if file is None and len(place.problems or ()) == noted:
+    if file is None and len(place.problems or ()) == problems:
         _check_command(place, benchmark, Request(parameters, ranks))
     return Selection(
         label=label,
@@ -586,7 +590,7 @@ def _parameters(place: Place, benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _parameter(place: Place, key: str, parameter: Parameter) -> Any:
-    """Return the value of a parameter; notes or raises StudyError for "?", which asks for one."""
+    """Return the value of a parameter; "?", by which a study asks for one, is refused."""
     if place.table.get(key) != "?":
         return place.read(key, parameter.read, parameter.default)
     with place.noting():
@@ -597,7 +601,7 @@ def _parameter(place: Place, key: str, parameter: Parameter) -> Any:
 
 
 def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None:
-    """Refuse what no command line can be made of, such as one rank for two."""
+    """Refuse what no command line can be made of, such as one rank of a benchmark for two."""
     try:
         benchmark.command(request)
     except UserError as error:
@@ -616,6 +620,7 @@ def _check_container(top: Place, arm: Arm, selection: Selection) -> None:
 
 
 def _check_whole(top: Place, study: Study) -> None:
+    """Note what contradicts itself between arms, benchmarks and plan."""
     settings = study.settings
     arms = [Place(top.file, "", table) for table in top.table["arms"].values()]
     of_arms = [keys for arm in arms for keys in keys_of(arm, "arm")]

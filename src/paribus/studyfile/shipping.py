@@ -1,4 +1,4 @@
-"""The studies that ship with Paribus, by name, with the questions that they ask; its pages."""
+"""Where the studies that ship with Paribus, and its documentation, are on this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paribus.border import read_toml
 
 
 def shipped_studies() -> dict[str, Path]:
-    """Return the studies that ship, by name."""
+    """Return the files of the studies that ship, by name: {"same": Path(".../same.toml"), ...}."""
     return {path.stem: path for path in sorted(shipped_folder().glob("*.toml"))}
 
 

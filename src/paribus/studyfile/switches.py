@@ -1,4 +1,8 @@
-"""The commands of an arm that switch its platform, and where they are run."""
+"""The keys of an arm that switch its platform: `before`, `after`, `observe` and `level`.
+
+They are commands, each run here or on a host of the arm ({ on = "hyper1", run = "virsh start
+vm1" }), or the name of a PCIe topology, which Paribus itself switches through the server's BMC.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,11 @@ _SHOW = ("paribus", "topology", "show")
 _KEYS = ("topology", "through", "host")
 _TOPOLOGY_EXAMPLE = 'before = { topology = "cascade", through = "bmc.toml" }'
 _WAITS = 64
-"""Effects that a switch may wait for on one way; each has `settle_s`."""
+"""Effects that a switch may wait for in one direction, up to `settle_s` each."""
 
 
 def is_topology(value: Any) -> bool:
-    """Return whether `before` of an arm names a topology, not commands."""
+    """Return whether `value`, the key `before` of an arm, names a topology and no commands."""
     return isinstance(value, dict) and KEY in value
 
 
@@ -48,9 +52,9 @@ def topology_of(place: Place, hosts: Hosts | None, folder: Path) -> Mapping[str,
     path = str((folder / table.need("through", fields.text, _TOPOLOGY_EXAMPLE)).absolute())
     file = read_profiles(Path(path))
     profile = file.profile(name)
-    asked = [step.name for step in profile.steps if step.kind == "person"]
-    if asked:
-        cause = f"the step {asked[0]!r} asks a person, and a study asks nobody"
+    manual = [step.name for step in profile.steps if step.kind == "person"]
+    if manual:
+        cause = f"the step {manual[0]!r} asks a person, and a study asks nobody"
         table.refuse("topology", name, cause, "use a profile without such steps")
     host = _host(table, hosts, folder)
     switch = ("paribus", "topology", "switch", host, name, "--through", path)
@@ -78,9 +82,9 @@ def check_topologies(top: Place, study: Study) -> None:
 
 
 def tree_fact(look: Callable[[], Tree]) -> Facts:
-    """Return the tree that `look` gives as a fact; none without a GPU.
+    """Return the PCIe tree that `look` returns as the fact TREE; no fact without a GPU.
 
-    None either where a tree contradicts itself: `paribus topology show` says how.
+    No fact either if the tree contradicts itself: `paribus topology show` says how.
     """
     try:
         tree = look()
@@ -94,9 +98,9 @@ def tree_fact(look: Callable[[], Tree]) -> Facts:
 
 
 def server_tree(arm: Arm) -> Facts:
-    """Return as `tree_fact` the tree of the server that an arm switches, if a path stands for it.
+    """Return the fact TREE of the server that an arm switches, if the study names it by a path.
 
-    That of a host is among the facts of the node itself.
+    The path is a copy of /sys. If it names a host, the tree is among the facts of that node.
     """
     for step in arm.observe:
         if step.argv[: len(_SHOW)] == _SHOW and "/" in (place := step.argv[len(_SHOW)]):
@@ -107,7 +111,10 @@ def server_tree(arm: Arm) -> Facts:
 
 
 def _host(table: Place, hosts: Hosts | None, folder: Path) -> str:
-    """Return the server that is switched: that of the arm, or `host`; a path is a root of /sys."""
+    """Return the server that is switched: the key `host` (a name, or a path to a copy of /sys).
+
+    Without the key, it is the one host of the arm.
+    """
     if "host" in table.table:
         host = table.need("host", fields.text, 'host = "node7"')
         return str((folder / host).absolute()) if "/" in host else host
@@ -118,14 +125,9 @@ def _host(table: Place, hosts: Hosts | None, folder: Path) -> str:
 
 
 def _limit_s(file: ProfileFile) -> float:
-    """Return the seconds that a switch and its way back may take, each wait at its longest.
-
-    A switch ends its waits itself; this limit is for one that hangs.
-    """
+    """Return the seconds after which a switch, or its way back, has hung: all its waits twice."""
     return 2 * (file.boot_s + _WAITS * file.settle_s)
 
-
-__all__ = ["KEYS", "check_topologies", "switched_by"]
 
 KEYS = ("before", "after", "observe", "level")
 
@@ -133,9 +135,10 @@ _EXAMPLE = '{ on = "hyper1", run = "virsh start vm1" }'
 
 
 def switched_by(place: Place, hosts: Hosts | None, folder: Path) -> Mapping[str, Any]:
-    """Return the fields of an Arm that say how it is switched to; `hosts` are those of the arm.
+    """Return the fields `before`, `after`, `observe` and `level` of the arm at `place`.
 
-    Notes or raises StudyError as Place does. `folder` is that of the study file.
+    `hosts` are those of the arm, `folder` that of the study file. Notes or raises StudyError as
+    Place does.
     """
     reader = _steps(hosts)
     none: tuple[Step, ...] = ()
@@ -150,7 +153,7 @@ def switched_by(place: Place, hosts: Hosts | None, folder: Path) -> Mapping[str,
 
 
 def _steps(hosts: Hosts | None) -> Callable[[Any], tuple[Step, ...]]:
-    """Return a reader of commands: texts, or tables of `on` and `run`; one of them or a list."""
+    """Return a reader of one command or a list: each a text, or a table of `on` and `run`."""
 
     def step(value: Any) -> Step:
         if not isinstance(value, dict):

@@ -1,4 +1,7 @@
-"""Study files that Paribus writes, never over a file that is there, and study directories."""
+"""Writing a study file for two commands that were given as arguments (`paribus ab`).
+
+It is written to ab.toml, or ab-2.toml and so on: never over a file that is there.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ HEAD = """\
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: the name of its arm, its words, its variables."""
+    """One of the two commands: the name of its arm, its words, its environment variables."""
 
     name: str
     argv: tuple[str, ...]
@@ -27,9 +30,9 @@ class Side:
 
 
 def split(text: str, place: str) -> tuple[str, ...]:
-    """Return the words of a command of a shell line; `place` is its option.
+    """Return the words of a command that the option `place` ("--a") gives as one text.
 
-    Raises UserError, which names the place, for what `commandline.split` refuses.
+    Raises UserError, which names the option, for what `commandline.split` refuses.
     """
     try:
         return commandline.split(text)
@@ -44,7 +47,10 @@ def split(text: str, place: str) -> tuple[str, ...]:
 
 
 def environment(texts: Sequence[str], place: str) -> dict[str, str]:
-    """Return variables of texts such as X=1; raises UserError for one without a name or "="."""
+    """Return variables by name from `texts` such as X=1, which the option `place` gives.
+
+    Raises UserError for one without a name or "=".
+    """
     found = {}
     for text in texts:
         name, given, value = text.partition("=")
@@ -61,10 +67,10 @@ def study_file(
     benchmark: Mapping[str, str | int | None],
     plan: Mapping[str, str | int | None],
 ) -> str:
-    """Return the text of a study of `sides`, the first the reference.
+    """Return the text of a study file that compares `sides`, the first being the reference.
 
-    `setup` is a command before each launch; `benchmark` and `plan` are keys of these tables, those
-    without a value left out. The factor is what differs: the command, else its variables.
+    `setup` is a command before each launch; `benchmark` and `plan` are keys of these tables (None:
+    left out). The factor is "command" where the commands differ, else "env", their variables.
     """
     a, b = sides
     factor = "command" if a.argv != b.argv else "env" if a.env != b.env else "nothing"
@@ -99,10 +105,10 @@ def _keys(table: Mapping[str, str | int | None]) -> list[str]:
 
 
 def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
-    """Return the file that `text` was written to: STEM.toml, or STEM-2.toml and so on if taken.
+    """Write a study file and return its path: STEM.toml, or STEM-2.toml and so on if taken.
 
-    With `with_directory`, STEM.study beside it is free too. Raises StudyError where it cannot be
-    written.
+    With `with_directory`, a path is taken if STEM.study is there too. Raises StudyError if it
+    cannot be written.
     """
     for path in _names(stem):
         if exists(path) or (with_directory and exists(path.with_suffix(".study"))):
@@ -113,15 +119,15 @@ def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
         except FileExistsError:
             continue
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
+            cause = getattr(error, "strerror", None) or error
             fix = "choose another name, or another directory"
-            raise StudyError(f"cannot be written: {said}", place=str(path), fix=fix) from error
+            raise StudyError(f"cannot be written: {cause}", place=str(path), fix=fix) from error
         return path
     raise AssertionError("count() has no end")
 
 
 def last_study(stem: Path) -> Path | None:
-    """Return the file that `write_study` wrote last for `stem`, None where the first is free."""
+    """Return the file that `write_study` wrote last for `stem`, None if there is none."""
     taken = list(takewhile(exists, _names(stem)))
     return taken[-1] if taken else None
 
@@ -132,7 +138,7 @@ def _names(stem: Path) -> Iterator[Path]:
 
 
 def made_directory(directory: Path) -> None:
-    """Make the study directory where there is none; raises UserError."""
+    """Make the study directory if it is missing; raises UserError if it cannot be made."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Names joined for a sentence."""
+"""Joining names and numbers for a sentence."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ which who with without worse worst you
 """
 _VERDICTS = "arm arms equivalent faster neither reference slower undecided"
 TAKEN = frozenset([*_ENGLISH.split(), *_VERDICTS.split()])
-"""Names that an arm may have and that stand in sentences as words, too."""
+"""Words of sentences that an arm may have as its name."""
 
 
 def arm(name: str) -> str:
-    """Return how a sentence calls an arm: so that its name is not taken for other words.
+    """Return the name of an arm for a sentence, so that it is not read as another word.
 
-    In a list, before a colon and in a table the name stands as it is.
+    In a list, before a colon and in a table the name is written as it is.
 
     >>> arm("bridged"), arm("a"), arm("my host"), arm("2.5")
     ('bridged', 'arm a', 'arm "my host"', 'arm 2.5')
@@ -48,7 +48,7 @@ def arm(name: str) -> str:
 
 
 def arms(names: Iterable[str], most: int | None = None) -> str:
-    """Return several arms in a sentence, with "and" before the last of them.
+    """Return the names of several arms for a sentence, with "and" before the last.
 
     >>> arms(["a", "b"])
     'arm a and b'
@@ -57,7 +57,9 @@ def arms(names: Iterable[str], most: int | None = None) -> str:
 
 
 def and_others(names: Sequence[str], number: int = 0) -> str:
-    """Return the first of several names before a verb; there may be a larger `number` of them.
+    """Return up to three names to stand before a verb, and how many more there are.
+
+    `number` is how many there are, if that is more than `names`.
 
     >>> and_others("abcde"), and_others("ab"), and_others("abc", 9)
     ('a, b, c, and 2 more,', 'a, b', 'a, b, c, and 6 more,')
@@ -67,7 +69,7 @@ def and_others(names: Sequence[str], number: int = 0) -> str:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Return ascending numbers as text.
+    """Return ascending numbers as text, runs of them as ranges.
 
     >>> ranges([3, 5, 6, 7])
     '3, 5 to 7'

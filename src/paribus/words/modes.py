@@ -12,13 +12,13 @@ from paribus.words.lists import listed
 Figures = Mapping[str, Any]
 
 MOST_NAMED = 5
-"""Benchmarks whose figure of the probe a sentence names."""
+"""The most benchmarks whose figure of the probe a sentence names."""
 
 
-def _said(labels: Sequence[str], figures: Figures) -> str:
-    """Return in which modes launches are, and what switches them; the reference is the first arm.
+def _two_states(labels: Sequence[str], figures: Figures) -> str:
+    """Return sentences on the modes of launches, and on what switches them.
 
-    Figures of older versions have no cause: what the probe showed is not known then.
+    `figures` are by benchmark and arm, the reference first. Those of older versions have no cause.
     """
     each = "; ".join(_modes(label, figures[label]) for label in labels)
     of_arms = figures[labels[0]]
@@ -39,7 +39,7 @@ def _said(labels: Sequence[str], figures: Figures) -> str:
 
 
 def _cause(cause: Cause, probes: Mapping[str, Figures | None]) -> str:
-    """Return what switches the launches, by what the state probe shows."""
+    """Return the sentence on what switches the launches, by the state probe."""
     if cause is Cause.NO_PROBE:
         return (
             "No state probe was taken before these launches, so whether the machine or the program"
@@ -62,7 +62,7 @@ def _cause(cause: Cause, probes: Mapping[str, Figures | None]) -> str:
 
 
 def _modes(label: str, arms: Mapping[str, Figures]) -> str:
-    """Return in which modes the launches of a benchmark are; the reference is the first arm."""
+    """Return a clause on the modes of a benchmark's launches; the reference is the first arm."""
     reference, *others = arms
     apart = max(of_arm["apart"] for of_arm in arms.values())
     shares = ", ".join(
@@ -77,5 +77,7 @@ def _modes(label: str, arms: Mapping[str, Figures]) -> str:
     return f"{said})"
 
 
-TEXTS: Mapping[NoticeName, Callable[[Sequence[str], Figures], str]] = {NoticeName.TWO_STATES: _said}
+TEXTS: Mapping[NoticeName, Callable[[Sequence[str], Figures], str]] = {
+    NoticeName.TWO_STATES: _two_states
+}
 FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {}

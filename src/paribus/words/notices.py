@@ -1,4 +1,8 @@
-"""What notices say: a sentence, and what can be done, made of the figures of a notice."""
+"""The sentences of notices, and of what can be done, made of their figures.
+
+`text(NoticeName.GIVEN_UP, ("latency",), {"arm": "a", "error": "exit code 1"})` is "latency stopped
+early: a: exit code 1".
+"""
 
 from __future__ import annotations
 
@@ -17,32 +21,31 @@ Figures = Mapping[str, Any]
 Labels = Sequence[str]
 
 MOST_NAMED = 5
-"""Benchmarks of a notice that its sentence names."""
-
+"""The most benchmarks of a notice that its sentence names."""
 
 ELSEWHERE = ("paribus.words.modes", "paribus.words.units", "paribus.logs.notices")
-"""Files with notices that few studies have, in TEXTS and FIXES as here; loaded with the first."""
+"""Modules with TEXTS and FIXES, as here, of notices that few studies have; loaded when needed."""
 
 
 def text(name: NoticeName, labels: Labels, figures: Figures) -> str:
-    """Return what a notice says about the benchmarks `labels`, in whole sentences."""
+    """Return a notice about the benchmarks `labels`, in whole sentences."""
     return str(held_by(name).TEXTS[name](labels, figures))
 
 
 def fix(name: NoticeName, figures: Figures) -> str:
-    """Return what can be done about what a notice says, "" for nothing."""
+    """Return the sentence on what can be done about a notice, "" for nothing."""
     fixes = held_by(name).FIXES
     return str(fixes[name](figures)) if name in fixes else ""
 
 
 def held_by(name: NoticeName) -> ModuleType:
-    """Return the file that holds the sentences of a notice."""
+    """Return the module whose TEXTS have the notice."""
     files = (import_module(file) for file in (__name__, *ELSEWHERE))
     return next(file for file in files if name in file.TEXTS)
 
 
 def needless(keys: Sequence[Figures]) -> str:
-    """Return why accepted keys are of no difference; typing errors show."""
+    """Return, for accepted keys of no difference, why not: equal, or no fact (perhaps a typo)."""
     return "; ".join(f"{one['key']} {_why_needless(one)}" for one in keys)
 
 
@@ -177,7 +180,10 @@ def flag(outlying: float | None, disturbed: Sequence[str]) -> str:
 
 
 def _flagged(where: str, figures: Figures, of: int = 0) -> str:
-    """Return how many launches are unusual, and the first, if it is given; a table has no logs."""
+    """Return how many launches are unusual, and which is the first, if `figures` have it.
+
+    `of` is the number of all launches, 0 if unknown. Launches of a table have no logs.
+    """
     logs = figures.get("logs", ())
     number = len(logs or figures["numbers"])
     verbs = ("is", "counts") if number == 1 else ("are", "count")
@@ -370,16 +376,16 @@ CONSEQUENCES: Mapping[NoticeName, str] = {
     NoticeName.CLOCK_SET: _STAND,
     NoticeName.TOOLS_NOT_MIXED: _STAND,
 }
-"""What a warning does to verdicts, in a few words, the gravest first; other names are of notes."""
+"""What a warning means for verdicts, in a few words, the gravest first; other notices are notes."""
 
 
 def consequence(name: NoticeName, figures: Figures) -> str:
-    """Return what a warning does to verdicts, in a few words; "" for what is a note only."""
+    """Return what a warning means for verdicts, in a few words; "" for a note."""
     return _HELD if figures.get("code") else CONSEQUENCES.get(name, "")
 
 
 def gravity(name: NoticeName, figures: Figures) -> int:
-    """Return the place of a warning among others, the gravest first."""
+    """Return a key that sorts warnings, the gravest first."""
     return 0 if figures.get("code") else _PLACES.get(name, len(_PLACES) + 1)
 
 

@@ -1,4 +1,4 @@
-"""Sentences about launches that something else ran: by what they are ordered in time."""
+"""Sentences about launches that Paribus did not run: what shows their order in time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ DATED_BY: Mapping[DatedBy, str] = {
 
 
 def order_fix(dated_by: DatedBy | None) -> str:
-    """Return what would show the order of logs; `dated_by` is what shows it without `--pair`."""
+    """Return how the order of logs could be known; `dated_by` shows it if `--pair` is left out."""
     if dated_by is None:
         return "The times of the files would show it: keep them when copying."
     return f"Without `--pair` {DATED_BY[dated_by]} show it."
 
 
 def unless(figures: Mapping[str, Any]) -> str:
-    """Return on what condition a word on arms that were not launched in turns is true.
+    """Return the condition under which a verdict on arms that did not alternate in time holds.
 
-    `figures` are the reservation in those of the verdict: the first and the last time of the
-    launches, None if they are unknown, and the arms.
+    `figures` are `unless` of the verdict's: `first` and `last`, the times of the launches (None:
+    unknown), and `arms`.
     """
     if figures["first"] is None:
         of = " and those of ".join(map(lists.arm, figures["arms"]))

@@ -1,4 +1,7 @@
-"""Sentences about a whole study: its verdict, and how its figures came about."""
+"""The verdict of a whole study in one sentence, and in a shorter summary.
+
+"tcp is slower in latency (14.5x) and bandwidth (2.31x); tcp is equivalent in ep."
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from paribus.words.lists import listed
 from paribus.words.verdicts import why_held
 
 MOST_NAMED = 8
-"""Benchmarks of one word that the sentence names; the table below it has them all."""
+"""The most benchmarks of one word that the sentence names; the table below it has them all."""
 
 
 def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     """Return the verdict of the whole study in one sentence: every benchmark, and by how much.
 
-    Of `others`, the figures that do not decide, those that say anything but what their headline
-    says; the headline then names its own figure too.
+    `found` are headlines. Of `others`, those of metrics that do not decide, the sentence has
+    those with another word than their headline, which then names its own metric too.
     """
     groups: dict[tuple[str, str, str], list[str]] = {}
     named = sorted(_named(found, others), key=lambda one: _RANK[_in_short(one[0])])
@@ -31,59 +34,61 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     ]
     if not parts:
         return "Nothing was compared."
-    said = "; ".join(parts) + "."
-    # The name of an arm stays as it is.
-    begins_so = named[0][0].verdict.word not in (Word.WITHHELD, Word.NO_DATA)
-    return said if begins_so else said[0].upper() + said[1:]
+    whole = "; ".join(parts) + "."
+    # At the beginning, the name of an arm stays as it is.
+    begins_with_arm = named[0][0].verdict.word not in (Word.WITHHELD, Word.NO_DATA)
+    return whole if begins_with_arm else whole[0].upper() + whole[1:]
 
 
 LONGEST = 100
-"""Characters up to which the sentence of a study is its summary too."""
+"""The most characters of a sentence of a study that is its summary too."""
 
 MOST_ARMS = 3
 
 
-def summary(said: str, found: Sequence[Finding]) -> str:
-    """Return the verdict in a short sentence: how many benchmarks say what, and the largest effect.
+def summary(whole: str, found: Sequence[Finding]) -> str:
+    """Return the verdict in a short sentence: how many benchmarks have each word, largest effect.
 
-    `said` is the whole `sentence`: it stays where it is short.
+    `whole` is that of `sentence`, and is returned if it is short.
     """
-    if len(said) <= LONGEST and not any(map(_too_few, found)):
-        return said
+    if len(whole) <= LONGEST and not any(map(_too_few, found)):
+        return whole
     names = list(dict.fromkeys(one.arm for one in found))
     parts = [_counted(arm, [f for f in found if f.arm == arm]) for arm in names[:MOST_ARMS]]
     rest = len(names) - MOST_ARMS
     return "; ".join(parts) + (f"; {count(rest, 'more arm')}." if rest > 0 else ".")
 
 
-def _counted(arm: str, mine: Sequence[Finding]) -> str:
+def _counted(arm: str, of_arm: Sequence[Finding]) -> str:
     """Return "tcp is slower in 7 of 9 benchmarks (most in message_rate, 14.5x), undecided in 2"."""
     parts: list[str] = []
     verb = ""
-    alike = grouped(((_in_short(f), _unless(f)), f) for f in mine)
+    alike = grouped(((_in_short(f), _unless(f)), f) for f in of_arm)
     for (word, condition), those in sorted(alike.items(), key=lambda one: _RANK[one[0][0]]):
         phrase = _SHORT[word]
         verb = verb or ("has" if word in ("", Word.NO_DATA) else "is")
-        parts.append(f"{phrase} {_number(those, mine, first=not parts)}")
+        parts.append(f"{phrase} {_number(those, of_arm, first=not parts)}")
         if word in _CHANGES or not word:
             parts[-1] += _most(those, so_far=not word)
         why = {why_held(f.verdict.code, f.verdict.figures) for f in those}
         if word == Word.WITHHELD and len(why) == 1:
             parts[-1] += f" ({why.pop()})"
         parts[-1] += f", {condition}" if condition else ""
-    between = "; " if any(map(_unless, mine)) else ", "
+    between = "; " if any(map(_unless, of_arm)) else ", "
     return f"{lists.arm(arm)} {verb} {between.join(parts)}"
 
 
-def _number(those: Sequence[Finding], mine: Sequence[Finding], *, first: bool) -> str:
+def _number(those: Sequence[Finding], every: Sequence[Finding], *, first: bool) -> str:
+    """Return the name of the only benchmark, or how many `those` are of `every`."""
     if len(those) == 1:
         return those[0].benchmark
-    if len(those) == len(mine):
-        return "both benchmarks" if len(mine) == 2 else f"all {len(mine)} benchmarks"
-    return f"{len(those)} of {len(mine)} benchmarks" if first else f"{len(those)}"
+    if len(those) == len(every):
+        return "both benchmarks" if len(every) == 2 else f"all {len(every)} benchmarks"
+    return f"{len(those)} of {len(every)} benchmarks" if first else f"{len(those)}"
 
 
 def _most(those: Sequence[Finding], *, so_far: bool) -> str:
+    """Return " (most in message_rate, 14.5x)", the largest effect; "" without any."""
     sizes = {f.benchmark: times.ratio for f in those if (times := slowness(f))}
     if not sizes:
         return ""
@@ -95,6 +100,7 @@ def _most(those: Sequence[Finding], *, so_far: bool) -> str:
 
 
 def _too_few(finding: Finding) -> bool:
+    """Return whether a finding is undecided because it has no interval yet."""
     known = finding.comparison
     none = known is not None and known.blocks > 0 and known.low <= 0 and known.high == math.inf
     return none and finding.verdict.word is Word.UNDECIDED
@@ -110,7 +116,7 @@ def _reliable(finding: Finding) -> str:
 
 
 def _in_short(finding: Finding) -> str:
-    """Return the key of _SHORT."""
+    """Return the key of a finding in _SHORT."""
     return "" if _too_few(finding) else _reliable(finding) or finding.verdict.word
 
 
@@ -132,15 +138,20 @@ _RANK = {word: rank for rank, word in enumerate(_SHORT)}
 
 
 def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
-    """Yield the findings that the sentence is about, each with what it is called."""
+    """Yield the findings that the sentence is about, each with its name there.
+
+    That is the benchmark, followed by the metric where other metrics have another word.
+    """
     beside = grouped(((one.benchmark, one.arm), one) for one in others)
     for head in found:
-        mine = beside.get((head.benchmark, head.arm), [])
+        of_head = beside.get((head.benchmark, head.arm), [])
         word = head.verdict.word
-        apart = [f for f in mine if f.verdict.word is not word and f.verdict.word in _CHANGES]
-        whole = word is not Word.EQUIVALENT or all(f.verdict.word is word for f in mine)
-        for one in (head, *apart):
-            name = "" if one is head and whole and not apart else f" {one.metric.name}"
+        differing = [
+            f for f in of_head if f.verdict.word is not word and f.verdict.word in _CHANGES
+        ]
+        whole = word is not Word.EQUIVALENT or all(f.verdict.word is word for f in of_head)
+        for one in (head, *differing):
+            name = "" if one is head and whole and not differing else f" {one.metric.name}"
             yield one, f"{one.benchmark}{name}"
 
 
@@ -169,9 +180,9 @@ def _phrase(finding: Finding) -> str:
 
 
 def _by_how_much(finding: Finding) -> str:
-    """Return how many times as slow, or as fast, the arm is, where it is a finding.
+    """Return " (14.5x)" for an arm that is slower or faster, or what failed, else "".
 
-    Of a benchmark without data, the error of the first failed launch.
+    For a benchmark without data it is the error of the first failed launch.
     """
     figures = finding.verdict.figures
     if _reliable(finding):

@@ -1,4 +1,4 @@
-"""How figures came about that Paribus did not measure: of a table, or of logs."""
+"""The sentence on how figures of a table, or of logs, came about, and what was controlled."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def design_of_table(
 ) -> str:
     """Return in one sentence how the figures of a table, or `of` logs, came about.
 
-    `kind` is that of an Arrangement, or "single" for one launch of each arm; `gap_s`, `several` and
-    `sampled` are its. `firsts`: in how many blocks each arm ran first, None if that is unknown.
+    `kind`, `gap_s`, `several` and `sampled` are those of an Arrangement; "single" is one launch of
+    each arm. `firsts` is the number of blocks in which each arm ran first, None if unknown.
     """
     source = f"Numbers from {listed(sources, last=' and ')}"
     value = _what_a_value_is(several=several, sampled=sampled)

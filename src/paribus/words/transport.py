@@ -23,7 +23,7 @@ SOURCES: Mapping[str, str] = {
 
 
 def way(ways: Sequence[str], source: str, hosts: int) -> str:
-    """Return what carries messages, and how that is known.
+    """Return the transport of a Carrier in words, and how it is known.
 
     >>> way(["memory"], "ranks", 0), way(["hosts"], "placement", 2)
     ('shared memory (seen by the ranks)', 'between 2 hosts, network')
@@ -41,7 +41,7 @@ def way(ways: Sequence[str], source: str, hosts: int) -> str:
 
 
 def differ(labels: Sequence[str], figures: Mapping[str, Any]) -> str:
-    """Return what the notice says of two arms whose ranks use different transports."""
+    """Return the sentence on two arms whose ranks use different transports."""
     arms = "; ".join(
         f"{lists.arm(arm)} {way(**found)}" for arm, found in figures["transports"].items()
     )

@@ -1,4 +1,4 @@
-"""Sentences about what counts once: sessions, builds, allocations of a scheduler."""
+"""The sentences of notices on other experimental units: sessions, builds, allocations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Figures = Mapping[str, Any]
 Labels = Sequence[str]
 
 MOST_NAMED = 5
-"""Arms and sets of nodes that a sentence names."""
+"""The most arms and sets of nodes that a sentence names."""
 
 
 def _allocations(_: Labels, figures: Figures) -> str:
-    """Return how many allocations each arm had, on which nodes, and what verdicts are about."""
+    """Return the allocations and nodes of each arm, and for which nodes the verdicts hold."""
     arms = [
         f"{lists.arm(name)} {count(several, 'allocation')} ({listed(one['nodes'], MOST_NAMED)})"
         for name, one in figures["arms"].items()

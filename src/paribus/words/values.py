@@ -1,4 +1,4 @@
-"""The sentences of the values of a judgement, for people: nothing is to be decided on them."""
+"""The sentences for values of a judgement. They are for people: no code may decide by them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from paribus.words.lists import listed
 
 
 def reason_of(verdict: Verdict) -> str:
-    """Return why the verdict is what it is."""
+    """Return the sentence on why the verdict is what it is."""
     return verdicts.sentence(verdict.code, verdict.figures, size_known=verdict.size_known)
 
 
@@ -18,22 +18,22 @@ def way_out(verdict: Verdict) -> str:
 
 
 def notice_text(notice: Notice) -> str:
-    """Return what the notice says."""
+    """Return the sentences of a notice."""
     return notices.text(notice.name, notice.benchmarks, notice.figures)
 
 
 def notice_fix(notice: Notice) -> str:
-    """Return what can be done about it, "" for nothing."""
+    """Return the sentence on what can be done about a notice, "" for nothing."""
     return notices.fix(notice.name, notice.figures)
 
 
 def notice_said(notice: Notice) -> str:
-    """Return what the notice says, and what can be done."""
+    """Return the sentences of a notice, and what can be done about it."""
     return f"{notice_text(notice)} {notice_fix(notice)}".strip()
 
 
 def way_of(carrier: Carrier) -> str:
-    """Return what carries the messages, such as "between 2 hosts, network"."""
+    """Return the transport of a carrier in words, such as "between 2 hosts, network"."""
     return transport.way(carrier.ways, carrier.source, carrier.hosts)
 
 
@@ -43,7 +43,7 @@ def flag_of(point: Point) -> str:
 
 
 def consequences(*several: Notice) -> str:
-    """Return in a few words what warnings do to verdicts, "" for notes."""
+    """Return in a few words what warnings mean for verdicts, "" for notes."""
     said = dict.fromkeys(notices.consequence(one.name, one.figures) for one in several)
     return listed([*filter(None, said)])
 

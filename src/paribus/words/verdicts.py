@@ -1,4 +1,8 @@
-"""Why a verdict is what it is: a sentence for each reason code, made of the verdict's figures."""
+"""Why a verdict is what it is: a sentence for each reason code, made of the verdict's figures.
+
+WITHIN_MARGIN with ratio 1.01, low 0.996, high 1.014 and a margin of 2 % becomes "between 0.40 %
+faster and 1.4 % slower: within the margin of 2 %".
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,10 @@ SIZE_WITHHELD = "the size is withheld because the time limit cut off more than 2
 
 
 def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
-    """Return why a verdict says its word, without a full stop.
+    """Return why a verdict has its word, without a full stop.
 
-    `figures` are those that docs/report.md lists for the code. With `size_known` False the
-    sentence names no size.
+    docs/report.md lists the `figures` of each code. With `size_known` False the sentence names no
+    size.
     """
     if code in (*_HOW, *_BESIDE, Reason.TOO_FEW_BLOCKS):
         few = code is Reason.TOO_FEW_BLOCKS
@@ -42,7 +46,7 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
 
 
 def _sized(ratio: float) -> str:
-    """Return how far `ratio` is from 1: a share, or a factor from 2 on."""
+    """Return how far `ratio` is from 1: as a percentage, or from 2 on as a factor."""
     factor = max(ratio, 1 / ratio)
     if factor >= 2:
         return f"{factor:#.3g}x"
@@ -55,7 +59,7 @@ def _pair(near: float, far: float) -> str:
 
 
 def _span_of(figures: Figures) -> str:
-    """Return the interval in words, such as "between 1.8 % and 2.6 % slower", by time."""
+    """Return the interval in words, as of times: "between 1.8 % and 2.6 % slower"."""
     known = _times(figures)
     low, high, below, above = known.low, known.high, "faster", "slower"
     if low == 0 and high == math.inf:
@@ -76,13 +80,13 @@ def _span_of(figures: Figures) -> str:
 
 
 def _times(figures: Figures) -> Comparison:
-    """Return how many times as slow the arm is."""
+    """Return the comparison as a ratio of times, whatever the metric."""
     known = Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0)
     return known.times(figures["better"])
 
 
 def _limit(figures: Figures) -> str:
-    """Return the margin; where the ratio is below 1, also as the share it is on that side."""
+    """Return the margin; for a ratio below 1 also as the percentage below: 1 / (1 + margin)."""
     margin = figures["margin"]
     text = f"{margin * 100:.3g} %"
     other = _sized(1 / (1 + margin))
@@ -91,7 +95,10 @@ def _limit(figures: Figures) -> str:
 
 
 def _uneven(times: float) -> str:
-    """Return what arms mean whose launches scatter differently, in a study of few launches."""
+    """Return the clause, in a study of few launches, on arms whose launches scatter differently.
+
+    `times` is the ratio of their scatters.
+    """
     apart = f"{times:.1f} times as much" if times < math.inf else "differently"
     why = f"the launches of one arm scatter {apart}"
     return f"{why}, so only the signs of pairs count, from block 8 on"
@@ -106,7 +113,7 @@ _BESIDE = (Reason.BEYOND_MARGIN, Reason.ACROSS_MARGIN, Reason.SIZE_UNCERTAIN)
 
 
 def _of_interval(code: Reason, figures: Figures, span: str) -> str:
-    """Return how an interval lies to its margin; without a `span` no size is named."""
+    """Return how an interval lies to its margin; `span` is the interval in words, "": unknown."""
     if code is Reason.TOO_FEW_BLOCKS:
         return (
             f"too few blocks ({figures['blocks']}) for an interval at"
@@ -124,7 +131,7 @@ def _of_interval(code: Reason, figures: Figures, span: str) -> str:
 
 
 def effects(several: Sequence[Figures]) -> str:
-    """Return the effects that held one after another, each with its blocks."""
+    """Return the successive effects of a monitored study, each with its blocks."""
     return "; ".join(
         f"blocks {one['first']} to {one['last']} {one['word']}, {_interval(one)}" for one in several
     )
@@ -197,7 +204,7 @@ _HELD: Mapping[Reason, tuple[str, str]] = {
     Reason.LOGS_REFUSED: ("too many logs show no success", "See which logs are refused"),
     Reason.REPEATS_UNCLEAR: ("repeats or cases: unclear", "Add --repeated, or --by place or name"),
 }
-"""Why a verdict is withheld, and what to do first."""
+"""Why a verdict is withheld, and what to do first, in a few words each."""
 
 _OTHERWISE = "see the reason", "See why it is withheld"
 MOST_FACTS = 2
@@ -279,7 +286,7 @@ def _by_order(figures: Figures) -> str:
 
 
 def the_same(groups: Sequence[Sequence[str]], how: str = "have the same figures") -> str:
-    """Return in words which logs are the same; there is one group at least."""
+    """Return in words which logs are the same; `groups` has at least one group of them."""
     others = len(groups) - 1
     are = "group is" if others == 1 else "groups are"
     more = f", and {others} other {are} alike" if others else ""

@@ -1,6 +1,7 @@
-"""From a program to the command that starts it once per rank: pure builders of argv.
+"""From a program to the command that starts it once per rank: builders of argv, without I/O.
 
-A family is one module with one `launch` function, imported by the name that stands below.
+Each MPI family is one module, of the family's name, with a function `launch`: from `./solver` that
+of MPICH makes `mpiexec -n 4 -bind-to none -ppn 4 ./solver`.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ __all__ = ["LAUNCHERS", "NEVER_RUN", "adapter_env", "bind", "launch", "port_of"]
 
 
 LAUNCHERS = ("openmpi", "mpich", "intelmpi", "msmpi")
-"""Each has `launch`, and all but msmpi `direct`: what srun starts, without the number of ranks."""
+"""The families. All but msmpi also have `direct`, which returns the command that srun starts."""
 
 NEVER_RUN = frozenset({"msmpi"})
 """The families whose launcher is written from documentation alone."""
 
 
 def port_of(scratch: str) -> int:
-    """Return the port of a launch: below those that kernels give away, drawn by its directory."""
+    """Return the port of a launch: a hash of its directory, below the kernel's ephemeral ports."""
     return 20000 + zlib.crc32(scratch.encode()) % 10000
 
 
@@ -43,8 +44,8 @@ def launch(
 ) -> Command:
     """Return the command that starts `ranks` copies of `program`, by the launcher of `mpi` or srun.
 
-    `mpi` of None is a program that needs no launcher: then one process, whatever `ranks` says.
-    `scratch` is the launch's own directory; the launcher's state goes there, or where the host
+    With `mpi` None the program needs no launcher, and one process is started whatever `ranks`
+    is. `scratch` is the launch's own directory; the launcher's state goes there, or where the host
     removes it together with it. Ranks are not bound: `bind` does that, the same for every family.
     Raises UserError for a placement that the family cannot run.
     """

@@ -51,7 +51,7 @@ def direct(
 
 
 def on_its_network(program: Command, variables: tuple[str, ...], placement: Placement) -> Command:
-    """Return `program` with those of `variables` that nobody set naming the interface to use."""
+    """Return `program` with `variables`, unless they are set, naming the interface to use."""
     if placement.network is None:
         return program
     # An RDMA device that the arm or the user names is no interface of that network.
@@ -91,7 +91,10 @@ def hydra(
 
 
 def _in_turn(placement: Placement) -> tuple[str, ...]:
-    """Return the nodes that hydra goes round and round; raises UserError where it must skip one."""
+    """Return the nodes in the order in which hydra deals out ranks, one by one.
+
+    Raises UserError if in some round a node would have to be left out.
+    """
     names = tuple(name for name, _ in placement.hosts)
     rounds = [slot.node for slot in placement.slots]
     if rounds != [names[at % len(names)] for at in range(len(rounds))]:
@@ -122,10 +125,10 @@ exit 2
 
 
 def on_network(command: Command, network: str, variables: Sequence[str]) -> Command:
-    """Return `command` with each of `variables` naming the interface that `network` means.
+    """Return `command` with each of `variables` set to the interface that `network` means.
 
-    An interface name is taken as it is. An address range is looked up where the command executes,
-    for interfaces of containers and nodes are named differently. Raises UserError for IPv6.
+    An interface name is taken as it is. The interface of an address range is looked up where the
+    command executes, as containers and nodes name theirs differently. Raises UserError for IPv6.
     """
     try:
         parsed = ipaddress.ip_network(network, strict=False)

@@ -13,10 +13,10 @@ from pathlib import PurePosixPath
 
 from paribus.core import Command, Mpi, Placement, Transport
 
-# Both are needed, in both versions; the PRTE_ forms are not obeyed. No effect for other users.
+# Both are needed, in both versions; their PRTE_ forms have no effect. Nor have these but for root.
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-# Sent to daemons and ranks by mpirun itself.
+# Prefixes of variables that mpirun itself sends to daemons and ranks.
 _FORWARDED = ("OMPI_", "PMIX_", "PRTE_")
 
 _WITH_DIRECTORY = 'mkdir -p "$1" || exit 2; shift; exec "$@"'
@@ -58,8 +58,8 @@ def direct(
 def _settings(mpi: Mpi, placement: Placement, transport: Transport, scratch: str) -> dict[str, str]:
     settings = _library(mpi, placement, transport)
     settings[_segment_setting(mpi)] = _segments(scratch)
-    # Left alone, Open MPI counts slots of hosts: ranks that wait would give up their core in one
-    # arm and keep it in another, for no other reason than how many hosts containers stand for.
+    # By default Open MPI decides by slots of hosts: waiting ranks would yield their core in one
+    # arm and keep it in another, only because of the number of hosts that containers stand for.
     settings["mpi_yield_when_idle"] = "1" if placement.crowded else "0"
     return settings
 
@@ -70,13 +70,13 @@ def _segments(scratch: str) -> str:
 
 
 def _daemon(mpi: Mpi, placement: Placement) -> dict[str, str]:
-    """Return the settings of mpirun and its daemons: where they talk and how they start."""
+    """Return the settings of mpirun and its daemons: their network, and how they start."""
     five = mpi.version[0] >= 5
-    # Names are for the launch agent to resolve: without this, a name server that does not answer
-    # holds every launch for seconds.
+    # The launch agent resolves names. Without this setting, a name server that does not answer
+    # delays every launch by seconds.
     settings = {"prte_do_not_resolve" if five else "if_base_do_not_resolve": "1"}
     if placement.hosts:
-        # A name is the agent's to understand, whole: two hosts may differ behind the first dot.
+        # The agent needs names as they are: two hosts may differ after the first dot only.
         settings["prte_keep_fqdn_hostnames" if five else "orte_keep_fqdn_hostnames"] = "1"
     if placement.agent:
         settings["plm_ssh_agent" if five else "plm_rsh_agent"] = placement.agent

@@ -1,4 +1,4 @@
-"""No launcher: one process, on this machine or on the first host of the placement."""
+"""Binding ranks to cores, the same for every launcher; and programs that need no launcher."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import takewhile
 
 from paribus.core import Adapter, Command, Placement, Slot
 
-# Core binding, explicit and the same for every launcher: each rank binds itself, then executes.
+# Each rank binds itself by this script, then executes the program.
 #
 # The launchers' own binding cannot be used: two containers that each count as a host bind both of
 # their ranks to core 0 by Open MPI's default, and the ping-pong then shows a scheduler tick.
-
-# The variables, in order: serial.py, Open MPI, PMIx launchers, hydra and Slurm's PMI-2, srun.
+#
+# Variables with the rank: serial.py, Open MPI, PMIx launchers, hydra and Slurm's PMI-2, srun.
 _SCRIPT = """\
 rank=${PARIBUS_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-}}}}}
 cores=$1
@@ -41,11 +41,11 @@ exit 2
 
 
 def bind(program: Command, slots: Sequence[Slot]) -> Command:
-    """Return `program` so that rank n executes it bound to the cores of the nth of `slots`.
+    """Return the command by which rank n executes `program` bound to the cores of the nth slot.
 
-    Cores are those of the slot's own node, so two nodes may list the same ones. No slot with
-    cores: `program` as it is. Needs only sh and taskset where the rank starts; a rank that cannot
-    be bound as asked exits 2 with a sentence instead of running unbound.
+    Cores are those of the slot's own node, so two nodes may list the same ones. Without cores in
+    the slots `program` is returned as it is. Needs only sh and taskset where the rank starts; a
+    rank that cannot be bound as asked exits with 2 and a sentence instead of running unbound.
     """
     groups = list(takewhile(bool, (slot.cores for slot in slots)))
     if not groups:
@@ -72,14 +72,15 @@ def adapter_env(adapter: Adapter) -> dict[str, str]:
     return env
 
 
-# What `bind` reads first, so that a rank variable inherited from a batch system is not obeyed.
+# `bind` reads this variable first, before one of a batch system that may be inherited.
 RANK = {"PARIBUS_RANK": "0"}
 
 
 def launch(program: Command, *, placement: Placement) -> Command:
-    """Return `program` started once; through the launch agent, or ssh, where hosts are given.
+    """Return the command that starts `program` once, on the first host of `placement`, if any.
 
-    ssh carries no environment, so that of `program` goes into the remote command line.
+    The launch agent, or ssh, leads there. Neither passes variables on, so those of `program` go
+    into the remote command line.
     """
     env = {**program.env, **RANK}
     if not placement.hosts:

@@ -1,8 +1,7 @@
-"""A server before the client: the two sides of a network benchmark as one command.
+"""The two sides of a network benchmark as one command: a server, then the client.
 
-One launch holds both, so that the warden ends both, and a retry or a resume starts afresh. The
-client is started only when something listens on the port; who had the port before is not taken for
-the server.
+As one launch holds both, the warden ends both, and a retry or a resume starts afresh. The client
+is started once the server listens on the port; a port on which somebody listens before is an error.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import replace
 from paribus.core import Command
 
 READY_S = 20
-"""How long a server may take until it listens, in seconds."""
+"""Seconds that a server may take until it listens."""
 
 # $1: the server's command line, $2: the command line that says whether it listens, $3: the port.
 _SCRIPT = """\
@@ -60,10 +59,10 @@ def listens(port: int) -> tuple[str, ...]:
 
 
 def serve(client: Command, server: Command, ready: Command, *, port: int) -> Command:
-    """Return the command that starts `server`, then `client` when `ready` says 0, and ends both.
+    """Return the command that starts `server`, then `client` once `ready` exits with 0.
 
-    It ends as `client` does; 2 with a sentence when the server cannot begin. What the server
-    prints goes to stderr.
+    Its exit code is that of `client`, or 2, with a sentence, if the server does not start; the
+    server is ended. What the server prints goes to stderr.
     """
     script = _SCRIPT % (READY_S * 20)
     return replace(

@@ -1,9 +1,9 @@
-"""Slurm's srun: each launch is a step of the job whose nodes were lent, and srun starts its ranks.
+"""Slurm's srun: each launch is a step of the job that has the nodes, and srun starts its ranks.
 
-Other launchers start their daemons by the agent, inside a guard of each node. srun's ranks are
-children of slurmd, so a command that holds the launch is started by the agent on each other node:
-its guard makes the launch's directory there, reads how busy the node is, and ends what carries its
-mark, which all ranks do. It ends when the ranks of its node have closed a pipe.
+Other launchers start their daemons by the agent, inside a guard on each node. srun's ranks are
+children of slurmd instead. So the agent starts a command on each other node that holds the launch
+there: its guard makes the launch's directory, reads how busy the node is, and ends all processes
+with the launch's mark in their environment. It ends when the ranks of its node have closed a pipe.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ PLUGINS: dict[Family, tuple[str, ...]] = {
     "mpich": ("pmi2",),
     "intelmpi": ("pmi2",),
 }
-"""What each family's library speaks with srun, best first."""
+"""The plug-ins that each family's library works with, best first."""
 
 INTEL = "I_MPI_PMI_LIBRARY"
 
+# Waits on a node until its $2 ranks have opened and closed the pipe; $1 is the node.
 _HOLD = """\
 mkfifo "ranks.$1" && exec 4<>"ranks.$1" || exit 2
 left=$2
@@ -42,7 +43,8 @@ read -r _ <&3
 exit 0
 """
 
-# Until the pipe is there, neither is the directory. It is open as long as the rank lives.
+# Starts a rank, on another node than the first ($1) once the pipe, and so the launch's directory
+# ($2), is there. The pipe stays open as long as the rank lives.
 _RANK = """\
 first=$1 pipe=$2/ranks.$SLURMD_NODENAME
 shift 2
@@ -63,6 +65,7 @@ cd "$PARIBUS_CWD" || exit 2
 exec "$@"
 """
 
+# Holds the launch on all $3 (node=ranks ...), by the agent $1 and _HOLD $2, then starts the step.
 _STEP = f"""\
 agent=$1 hold=$2 others=$3 SLURM_HOSTFILE=$4
 shift 4
@@ -102,7 +105,7 @@ def launch(program: Command, *, ranks: int, placement: Placement, scratch: str) 
 
 
 def read_plugins(printed: str) -> list[str]:
-    """Return the plug-ins that LIST printed: one on each line, behind a title.
+    """Return the plug-ins in the output of LIST: one on each line, below a title.
 
     >>> read_plugins("MPI plugin types are...\\n\\tnone\\n\\tpmi2\\nspecific pmix plugin versions")
     ['none', 'pmi2']
@@ -114,7 +117,7 @@ def read_plugins(printed: str) -> list[str]:
 def choose_plugin(mpi: Mpi, offered: list[str], place: str) -> str:
     """Return the plug-in of `offered` that starts ranks of `mpi`.
 
-    Raises UserError where none does, with what this Slurm offers and what the MPI needs.
+    Raises UserError if none does; `place` is that of the arm in the study file.
     """
     needs = PLUGINS.get(mpi.family, ())
     found = next((one for one in needs if one in offered), "")

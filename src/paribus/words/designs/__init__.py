@@ -1,1 +1,1 @@
-"""What reports say of each design: one file for each, as in paribus.designs."""
+"""The sentences of reports on each design: one file for each, as in paribus.designs."""

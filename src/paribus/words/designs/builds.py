@@ -1,4 +1,4 @@
-"""What reports say of a study whose blocks have builds of their own."""
+"""The sentences of reports on a study whose blocks have builds of their own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BuildsWords(SessionsWords):
         return "build by build within each block, a build being the median of its launches"
 
     def too_few(self, looks: Sequence[int]) -> str:
-        """Return that there is no verdict on so few builds, "" where there may be one."""
+        """Return a clause if there are too few builds for a verdict, else ""."""
         few = bool(looks) and self.settings.blocks < looks[0]
         return f"no verdict: it takes {looks[0]} builds of each arm" if few else ""
 

@@ -1,4 +1,4 @@
-"""What reports say of duets: the arms of a block are launched at the same time."""
+"""The sentences of reports on duets: the arms of a block are launched at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reports say of a study that explains: combinations of changes between two arms."""
+"""The sentences of reports on a study that explains which change makes the difference."""
 
 from __future__ import annotations
 

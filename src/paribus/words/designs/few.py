@@ -1,6 +1,6 @@
-"""What reports say of few launches: a start in one random order, and looks from 6 blocks on.
+"""The sentences of reports on the design for few launches: looks from 6 blocks on.
 
-Sessions and duets have no such start; the looks are theirs too.
+The first launches are in one random order, except in sessions and duets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What reports say of blocks that are divided over several allocations of a scheduler."""
+"""The sentences of reports on blocks that are divided among allocations of a scheduler."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class LentWords(Words):
         return [*super().to_come(looks, level), f"{each} {self._anew()}"]
 
     def too_few(self, fewest: int) -> list[str]:
-        """Return the note on fewer allocations than a verdict about other nodes takes."""
-        said = f"a verdict about other nodes takes {fewest} allocations"
-        return [said] if self.settings.allocations < fewest else []
+        """Return a note if there are too few allocations for a verdict about other nodes."""
+        note = f"a verdict about other nodes takes {fewest} allocations"
+        return [note] if self.settings.allocations < fewest else []
 
     def launched(self) -> str:
         return f"{super().launched()} The nodes were given back and allocated anew {self._anew()}."

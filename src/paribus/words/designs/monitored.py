@@ -1,4 +1,4 @@
-"""What reports say of monitoring: a study without an end, judged at any time."""
+"""The sentences of reports on a monitored study: without an end, judged at any time."""
 
 from __future__ import annotations
 

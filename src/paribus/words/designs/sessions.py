@@ -1,4 +1,4 @@
-"""What reports say of sessions: launches between two switches of the factor."""
+"""The sentences of reports on sessions: launches between two switches of the factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reports say of the standard design: launches in blocks, judged at planned looks."""
+"""The sentences of reports on the standard design, and the base class of those on others."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from paribus.core import SHUFFLED, Judgement, Study, count, format_seconds, perc
 from paribus.words.lists import listed
 
 SEVERAL = 8
-"""Cases from which on the share of wrong words is controlled, as stats/family.py does."""
+"""From so many cases on, stats/family.py controls the false discovery rate."""
 
 
 class Words:
-    """The sentences of a standard study. Those of other designs say what is otherwise there."""
+    """The sentences of a standard study. Other designs override those that differ."""
 
     narrowed = "Times as slow, after each look; shaded: margin"
     blocks_key = "blocks"
@@ -43,7 +43,7 @@ class Words:
     # --- in every report ---
 
     def sentence(self) -> str:
-        """Return in one sentence how the figures of a study came about, and what is controlled."""
+        """Return one sentence on how the figures of a study came about, and what is controlled."""
         several = len(self.study.arms) > 2
         kind = "Blocks" if several else "Pairs"
         return (
@@ -56,30 +56,30 @@ class Words:
         return "in the order of random Latin squares" if several else "in random order"
 
     def state(self, *, complete: bool) -> str:
-        """Return in what state a study is, "" for one that is over."""
+        """Return the state of a study in a word, "" for one that is over."""
         return "" if complete else "unfinished"
 
     def counted(self, blocks: int) -> str:
-        """Return a number of blocks by what they are: "8 blocks"."""
+        """Return a number of blocks with its noun: "8 blocks"."""
         return count(blocks, "block")
 
     def launched_in(self, blocks: int) -> str:
-        """Return what follows the number of launches of so many blocks: usually nothing."""
+        """Return what follows a number of launches: "" here, " in 8 pairs of sessions"."""
         return ""
 
     def compared(self) -> str:
-        """Return which launches a ratio compares."""
+        """Return which launches a ratio compares, as the end of a sentence."""
         return "launch by launch within each block"
 
     def promise(self, *, several_looks: bool) -> str:
-        """Return what an interval promises."""
+        """Return the sentence on the confidence of intervals, and over what it holds."""
         looks = ["all looks"] if several_looks else []
         arms = ["all arms"] if len(self.study.arms) > 2 else []
         over = f" over {' and '.join(looks + arms)}" if looks + arms else ""
         return f"Intervals: {percent(self.settings.confidence)} confidence{over}."
 
     def of_cases(self) -> str:
-        """Return how verdicts on cases are corrected for their number."""
+        """Return sentences on how verdicts on cases are corrected for their number."""
         arms = len(self.study.arms) - 1
         share = percent((1 - self.settings.confidence) / arms)
         share += " for each arm" if arms > 1 else ""
@@ -90,15 +90,13 @@ class Words:
         )
 
     def continues(self, command: str, waits: str) -> str:
-        """Return how a study that is not over goes on; `waits` says what its verdicts wait for."""
+        """Return how an unfinished study goes on; `waits` is a sentence on what it waits for."""
         return f"Unfinished: {command} continues the same schedule.{waits}"
 
     # --- of the plan ---
 
     def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
-        """Return the rows of the plan: how a study was planned, judged at `looks`, each of them at
-        a confidence of `level`.
-        """
+        """Return the rows of a table on the plan; each of `looks` has the confidence `level`."""
         each = f", {percent(level)} at each" if looks else ""
         return {
             "Design": "",
@@ -110,23 +108,23 @@ class Words:
         }
 
     def at_any(self, *, several_looks: bool) -> str:
-        """Return when the promise of an interval holds."""
+        """Return when the confidence of intervals holds, to follow it in a sentence."""
         return ", over all looks at the data" if several_looks else ""
 
     def to_come(self, looks: Sequence[int], level: float) -> list[str]:
-        """Return in lines when a study that is only planned will look, and what its unit is."""
+        """Return lines on the looks of a study that is only planned, and on its unit."""
         at = ", ".join(map(str, looks))
         return [f"looks after {at} blocks, at {percent(level)} confidence each"]
 
     def takes(self, best_s: float, worst_s: float) -> str:
-        """Return how long a study that is only planned will take."""
+        """Return the sentence on how long a study that is only planned will take."""
         return (
             f"the study takes {format_seconds(best_s)} if every benchmark is decided at its first"
             f" look, {format_seconds(worst_s)} if all need their last block"
         )
 
     def affords(self, budget_s: float, blocks: int, looks: Sequence[int]) -> str:
-        """Return what a budget suffices for: so many `blocks`, and which of all `looks`."""
+        """Return the sentence on what a budget suffices for: `blocks`, and some of `looks`."""
         known = [look for look in looks if look <= blocks]
         return (
             f"the budget of {format_seconds(budget_s)} suffices for"
@@ -139,7 +137,7 @@ class Words:
     # --- the paragraph of a paper ---
 
     def launched(self) -> str:
-        """Return what a block is, and how its order was drawn."""
+        """Return sentences on what a block is, and how its order was drawn."""
         said = self.in_blocks()
         if len(self.study.benchmarks) > 1:
             said += (
@@ -170,7 +168,7 @@ class Words:
         return "in an order drawn at random for each block"
 
     def estimated(self, judgement: Judgement) -> str:
-        """Return what the ratio and its interval are."""
+        """Return the sentence on how the ratio and its interval are estimated."""
         return (
             f"{self.against()} is the Hodges-Lehmann estimate from the log ratios within blocks,"
             " with the interval of the signed-rank distribution."
@@ -180,7 +178,7 @@ class Words:
         return f"The ratio of an arm to the reference ({self.study.arms[0].name})"
 
     def stopped(self, judgement: Judgement) -> str:
-        """Return when the evidence was weighed, at which level, and what ended a benchmark."""
+        """Return sentences on the looks, their level, and what ended a benchmark."""
         settings, looks = self.settings, judgement.looks
         if not looks:
             return ""
@@ -205,7 +203,7 @@ class Words:
         return f"Each interval of a headline has a level of {percent(level)}"
 
     def corrected(self, size: int, error: str) -> str:
-        """Return how verdicts on so many cases of a benchmark are corrected for their number."""
+        """Return how verdicts on `size` cases of a benchmark are corrected at `error`."""
         if size >= SEVERAL:
             return f"Benjamini and Hochberg at {error}"
         return f"a closed test at {error}"
