@@ -8,6 +8,7 @@ error stream of a batch job brings them, belong to nobody.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -94,7 +95,8 @@ def divided(text: str) -> list[Output]:
         first += text.count("\n", before, begin)
         before = begin
         own, tail = _outdented(text[begin:end], text[end:after], title)
-        at = title.line - begin
+        upper = text.count("\n", begin, title.line)
+        at = sum(len(line) + 1 for line in own.split("\n", upper)[:upper])
         one = Output(own, _readers_of(title, own, at), title, at, numbers, first, tail)
         one.labels = labels
         outputs += _as_read(one, noise)
@@ -176,14 +178,21 @@ def _naming(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
 
     What stands below the `last` output of a file names nothing, nor does it below the others,
     unless it stands above the first as well. A command may be that of a program that printed
-    nothing.
+    nothing. Above the first stand lines on the whole job: of each form it has no more labels than
+    another output has, if one has any: those next to it.
     """
     named = [one.labels for one in between]
     if len(named) < 2:
         return named
     below = above(last.rsplit("\n", MOST)[1:], found[-1].deeper).labels
-    closing = {one for one in below if one.form != COMMAND} - set(named[0])
-    return [named[0], *(tuple(one for one in of if one not in closing) for of in named[1:])]
+    closing = {one for one in below if not one.form.startswith(COMMAND)} - set(named[0])
+    most: Counter[str] = Counter()
+    for of in named[1:]:
+        most |= Counter(label.form for label in of if label.said)
+    forms = [label.form for label in named[0]]
+    near = (forms[n:].count(form) <= (most[form] or len(forms)) for n, form in enumerate(forms))
+    first = tuple(one for one, is_near in zip(named[0], near, strict=True) if is_near)
+    return [first, *(tuple(one for one in of if one not in closing) for of in named[1:])]
 
 
 def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
@@ -330,8 +339,8 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> dict[int, str]:
         if begin < passed:
             continue
         passed = end
-        if not says_failed(text[begin:end]):
-            number += text.count("\n", at, begin)
-            noise |= enumerate(text[begin:end].removesuffix("\n").split("\n"), number)
-            at = begin
+        number += text.count("\n", at, begin)
+        several = enumerate(text[begin:end].removesuffix("\n").split("\n"), number)
+        noise |= {n: line for n, line in several if not says_failed(line)}
+        at = begin
     return noise

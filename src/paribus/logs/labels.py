@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from paribus.probes.discreet import discreet
 from paribus.probes.variables import apart
-from paribus.readers.launches import failed
-from paribus.readers.text import line_at
+from paribus.readers.known import complaints
+from paribus.readers.launches import exit_code, failed
+from paribus.readers.text import line_at, within
 
 MOST = 40
 """Lines above a title in which labels are looked for."""
@@ -26,7 +27,7 @@ LONGEST = 400
 """Characters of a label, and of what stands alone on a line."""
 
 COMMAND = "command"
-"""The form of a label that is an echoed command."""
+"""The form of a label that is an echoed command; that of one before it has its program as well."""
 
 WORDS = "words"
 """The form of a label that is a line of a few words."""
@@ -56,12 +57,19 @@ _FENCE = "```"
 _HEADING = re.compile(r"#+ +(?=\w)")
 """In Markdown: the output stands below a fence, and a heading above it."""
 
+_COMMENT = re.compile(r"#(?: +| ?(?=\w+ *[:=]))(?=\w)|(?<=\w)\s+#+$")
+"""What a script puts around a line of a box, or before one that it prints as a comment."""
+
+_MODULES = re.compile(r"(?:\d+\) [^\s()]+(?: [<(][\w:,]+[)>])*\s*)+|Loading requirement: .*")
+"""What `module list` and `module load` print with blanks before it."""
+
 _SET = re.compile(r"[A-Za-z_][\w.]*=")
 _JOB = re.compile(r"(?P<said>\S.*?): \(g=\d+\): rw=.*")
 _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.*)")
 
 _BODY = re.compile(
-    r"\#(?!\#)|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
+    r"\#(?!\#| +\w| ?\w+ *[:=])|\# (?:All processes|Collective test|Out of bounds|Avg bus) "
+    r"|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
     r"|JOB DONE|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
     r"|Solution Validates"
     r"|(?:LOCAL|REMOTE|THROUGHPUT|PROTOCOL|DIRECTION|ELAPSED|TRANSACTION|REQUEST|RESPONSE)[_=]"
@@ -89,8 +97,8 @@ _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
-    r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
-    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
+    r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:[ _]?id)?|pid"
+    r"|seed|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
     r"|(?:\b[\w ]+ )?\bid is \d{4,}\b|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
 _OF_RANKS = re.compile(
@@ -143,7 +151,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
     They end where the output before them does: at a row of figures, or at what stands deeper.
     """
     found: list[Label] = []
-    count = held = own = fences = 0
+    count = held = own = fences = lost = 0
     for line in reversed(lines[-MOST:]):
         said = line.strip()
         count += len(line) + 1
@@ -151,25 +159,30 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         if fences > 1:
             break
         if fences and (heading := _HEADING.match(said)):
-            found.append(counted("#", said[heading.end() :]))
+            found.append(counted(heading[0].strip(), said[heading.end() :]))
             held = count - 1
             continue
         if not said or len(said) > LONGEST or _RULE.fullmatch(said):
             continue
-        if not found and failed(said):  # of this launch, after its command
+        ended = exit_code(said) is not None
+        if ended or _failed(said):  # of this launch, after its command, or of one before it
+            lost = lost or ended or bool(found)
+            held = count - 1 if lost else held
             continue
-        job = _JOB.fullmatch(said)
-        if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(said)):
+        label = _own_form(said)
+        if label is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(said)):
             break
         if _PROMPT_ALONE.fullmatch(said):  # the shell waits: it belongs to nobody
             held = count - 1
             continue
-        label = Label("job", job["said"]) if job else _label(said)
+        label = label or _label(_COMMENT.sub("", said))
         if label is None:
             break
+        if label.form == COMMAND and any(one.form == COMMAND for one in found):
+            label = label._replace(form=f"{COMMAND} {label.said.partition(' ')[0]}")
         own = count - 1 if own == held and _command(said) else own
         held = count - 1
-        if label.said or label.counts:
+        if (label.said or label.counts) and not lost:
             found.append(label)
     return Above(tuple(found[::-1]), held, own)
 
@@ -325,10 +338,22 @@ def _command(said: str) -> str:
     return ""
 
 
+def _failed(said: str) -> bool:
+    return failed(said) or bool(within(complaints(), said))
+
+
+def _own_form(said: str) -> Label | None:
+    """Return the label in a line that may have blanks before it: a job of fio, or modules."""
+    if job := _JOB.fullmatch(said):
+        return Label("job", job["said"])
+    modules = re.findall(r"\d+\) (\S+)", said)
+    return Label("modules", " ".join(modules)) if _MODULES.fullmatch(said) else None
+
+
 @lru_cache(maxsize=1024)
 def _label(said: str) -> Label | None:
     """Return what a line says, None for figures of an output, and for a launch that failed."""
-    if failed(said):
+    if _failed(said):
         return None
     said = " ".join(discreet(said.split(), apart))
     if command := _FILE.sub("", _REST.sub("", _command(said))):

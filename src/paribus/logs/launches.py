@@ -10,8 +10,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import chain
 from pathlib import PurePath
 
 from paribus.core import Unreadable, grouped
@@ -19,12 +17,11 @@ from paribus.logs.labels import COMMAND, above, starts
 from paribus.logs.log import Unread
 from paribus.logs.output import Failure, Output
 from paribus.logs.ranks import is_alone, started
-from paribus.readers.known import every
+from paribus.readers.known import complaints
 from paribus.readers.launches import (
     FAILED,
     NEVER_STARTED,
-    ended_unstarted,
-    failed,
+    exit_code,
     not_started,
     says_failed,
 )
@@ -42,55 +39,58 @@ may lack their title.
 """
 
 
-@cache
-def complaints() -> tuple[str, ...]:
-    """Return what tools say of a launch that failed before they say their name."""
-    said = (one.complaints for one in every().values())
-    return tuple(dict.fromkeys(chain.from_iterable(said)))
-
-
 def _begun(text: str, outputs: Sequence[Output]) -> dict[int, str]:
     """Return the lines below which a launch begins, by their numbers.
 
-    Headings between outputs are those of a form that stands above the first as well.
+    Headings between outputs are those of a form that stands above the first as well. The code with
+    which a launch ended is above the next.
     """
     forms = {label.form for label in outputs[0].labels}
     lines = enumerate(text.split("\n"), 1)
-    return {number: line for number, line in lines if starts(line, forms)}
+    return {n: line for n, line in lines if starts(line, forms) or exit_code(line) is not None}
 
 
 def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     """Set which outputs failed, and return the launches that failed without one.
 
     A line that says so is of the output above it, or of the one below if a launch begins between
-    the two, or if none is above. It is of neither if launches begin on both sides, or if the
-    program was never started. Lines of one launch count once.
+    the two, or if none is above. It is of neither if launches begin on both sides, if the program
+    was never started, or below one that was not. Lines of one launch count once. What a tool
+    complains of is of the output above only if that is not whole, and an exit code of none if an
+    output stands directly above.
     """
     titled = [one for one in outputs if one.title or one.readers]
     titles = [one.title_line for one in titled]
-    phrases = FAILED if titles else (*FAILED, *complaints())
+    phrases = (*FAILED, *complaints())
+    if not within(phrases, text) and exit_code(text) is None:
+        return []
     lines = enumerate(text.split("\n"), 1)
-    said = {number: line.strip() for number, line in lines if says_failed(line, phrases)}
-    begun = {n: line for n, line in _begun(text, outputs).items() if n not in said}
+    said = {n: s.strip() for n, s in lines if says_failed(s, phrases) or exit_code(s)}
+    begun = {n: s for n, s in _begun(text, outputs).items() if n not in said or exit_code(s)}
     numbers = [*begun]
-    lost: dict[tuple[int, int], Failure] = {}
+    lost: dict[tuple[int, int], list[Failure]] = {}
     for number, line in said.items():
-        one = Failure(number, line[:LONGEST])
+        before, never = (bool(within(of, line)) for of in (complaints(), NEVER_STARTED))
+        one = Failure(number, line[:LONGEST], before=before and bool(titles))
         below, after = bisect_left(titles, number), bisect_left(numbers, number)
         least, most = ([0, *titles][below], [*titles, number + len(text)][below])
         parted = bool(after) and numbers[after - 1] > least
         again = after < len(numbers) and numbers[after] < most
-        place = below, after
-        never = bool(within(NEVER_STARTED, one.said)) or (place in lost and ended_unstarted(line))
-        if below and not parted and not never:
-            titled[below - 1].failure = titled[below - 1].failure or one
-        elif below < len(titles) and not again and not never:
-            titled[below].failure = titled[below].failure or one
-        else:
+        here = lost.get((below, after), [])
+        if exit_code(line) and below and not parted:
+            continue
+        of = [] if again or one.before else titled[below : below + 1]
+        if below and not parted and not (one.before and titled[below - 1].failure):
+            of = [titled[below - 1]]
+        if of and not never and not here:
+            of[0].failure = of[0].failure or one
+            continue
+        if not here or (one.before and (here[-1].before or within(NEVER_STARTED, here[-1].said))):
             labels = above([begun[numbers[after - 1]]], 0).labels if parted else ()
             another = _is_another(not_started(line), titled)
-            lost.setdefault(place, one._replace(labels=labels, another=another))
-    return list(lost.values())
+            one = one._replace(labels=labels, another=another)
+            lost.setdefault((below, after), []).append(one)
+    return [one for several in lost.values() for one in several]
 
 
 def _is_another(program: str, outputs: Sequence[Output]) -> bool:
@@ -105,9 +105,10 @@ def _is_another(program: str, outputs: Sequence[Output]) -> bool:
 
 def without_failures(text: str) -> str:
     """Return an output that is whole without lines on launches that failed: they are of others."""
-    if not failed(text):
+    phrases = (*FAILED, *complaints())
+    if not within(phrases, text):
         return text
-    return "\n".join(line for line in text.split("\n") if not says_failed(line))
+    return "\n".join(line for line in text.split("\n") if not says_failed(line, phrases))
 
 
 def tagged_launches(

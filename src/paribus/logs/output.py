@@ -39,13 +39,15 @@ class Failure(NamedTuple):
     """A launch that failed: the number of the line that says so, from 1, the line, and its labels.
 
     The labels of one without an output are in the line with which it begins. `another` is whether
-    its program is one that measures nothing, so that no output is missing.
+    its program is one that measures nothing, so that no output is missing. `before` is whether a
+    tool says it that may not have begun its output: that above, if whole, is of another launch.
     """
 
     line: int
     said: str
     labels: tuple[Label, ...] = ()
     another: bool = False
+    before: bool = False
 
 
 @dataclass(slots=True)

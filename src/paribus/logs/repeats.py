@@ -94,7 +94,10 @@ def _names(logs: Sequence[Log]) -> list[str]:
 
 
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
-    """Return what the labels of each log say, in forms of which some file has several labels."""
+    """Return what the labels of each log say, in forms of which some file has several labels.
+
+    Where an arm has all labels of the others, as if launches of these failed, all are called alike.
+    """
     forms = dict.fromkeys(
         form
         for several in grouped((log.file, log) for log in logs).values()
@@ -110,7 +113,9 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     def said(mine: list[Log]) -> list[dict[str, Scalar]]:
         return [{"label": one} if one else {} for one in _telling([*map(words, mine)])]
 
-    return in_groups(logs, lambda log: log.arm, said)
+    of_arms = [*map(set, grouped((log.arm, (*words(log),)) for log in logs).values())]
+    together = all(one <= max(of_arms, key=len) for one in of_arms)
+    return in_groups(logs, lambda log: together or log.arm, said)
 
 
 def _numbered(logs: list[Log]) -> list[Log]:
@@ -134,6 +139,7 @@ def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
     """Return the words that are not in all labels, each after the option or name it belongs to.
 
     Where labels have the same words, the values that differ of options; all words if none does.
+    What stands there twice, as a shell and a script print it, is given once.
 
     >>> _telling([["-np", "2", "osu"], ["-np", "4", "osu"]])
     ['-np 2', '-np 4']
@@ -145,13 +151,13 @@ def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
     pairs = set.intersection(*({*pairwise(("", *one))} for one in several))
 
     def outside(label: Sequence[str], *, values: bool) -> str:
-        found: list[str] = []
+        found: dict[str, None] = {}
         for before, word in pairwise(("", *label)):
             is_value = before.startswith("-") or word[0].isdigit()
             if word not in words or (values and is_value and (before, word) not in pairs):
-                if before and is_value and found[-1:] != [before]:
-                    found.append(before)
-                found.append(word)
+                if before and is_value:
+                    found.pop(before, None)
+                found[f"{before} {word}" if before and is_value else word] = None
         return " ".join(found)
 
     for values in (False, True):
