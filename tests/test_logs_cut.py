@@ -226,6 +226,7 @@ def labels_of(lines: Sequence[str]) -> list[dict[str, str]]:
     [
         "$ mpirun -np 2 osu_latency -d {}",
         "user@node:~/omb$ srun osu_latency {}",
+        "root@node:~# osu_latency -d {}",
         "+ mpirun -np 2 osu_latency -d {}",
         "mpirun -np 2 ./osu_latency D {}",
         "export DEVICE={}",
@@ -246,6 +247,7 @@ def labels_of(lines: Sequence[str]) -> list[dict[str, str]]:
 def test_a_line_above_an_output_says_what_it_is_of(form: str) -> None:
     found = labels_of([form.format(one) for one in ("mlx5_0", "mlx5_1")])
     assert len({tuple(one.items()) for one in found}) == 2, found
+    assert all(COMMAND in one for one in found) == ("osu_latency" in form)
 
 
 CLOSINGS = (

@@ -57,7 +57,7 @@ _FENCE = "```"
 _HEADING = re.compile(r"#+ +(?=\w)")
 """In Markdown: the output stands below a fence, and a heading above it."""
 
-_COMMENT = re.compile(r"#(?: +| ?(?=\w+ *[:=]))(?=\w)|(?<=\w)\s+#+$")
+_COMMENT = re.compile(r"^#(?: +| ?(?=\w+ *[:=]))(?=\w)|(?<=\w)\s+#+$")
 """What a script puts around a line of a box, or before one that it prints as a comment."""
 
 _MODULES = re.compile(r"(?:\d+\) [^\s()]+(?: [<(][\w:,]+[)>])*\s*)+|Loading requirement: .*")
