@@ -259,3 +259,13 @@ def test_figures_that_fio_rounds_behind_the_point_alone_are_read(tenths: int) ->
     wrong = text.replace(f"({printed(bytes_ / 1.001 / 1e6)}MB/s)", f"({tenths / 8:.1f}MB/s)")
     with pytest.raises(ParseError, match="do not agree"):
         reader_of("fio").read_clean(wrong)
+
+
+def test_a_latency_of_ucx_counts_where_its_bandwidth_is_too_small_to_be_printed() -> None:
+    good = (FIXTURES / "ucx_perftest" / "good-progress.out").read_text()
+    slow = "Final:                  2000      7.662  3145.611  2282.239        0.00       0.00"
+    text = re.sub(r"Final:.*", f"{slow}         318         438", good)
+    (sample,) = (
+        one for one in reader_of("ucx_perftest").read_clean(text).samples if one.metric == "latency"
+    )
+    assert sample.values == (2282.239,)
