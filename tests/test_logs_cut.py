@@ -20,7 +20,9 @@ from paribus.logs import recognise
 from paribus.logs.divide import divided, titles
 from paribus.logs.labels import COMMAND, Label
 from paribus.logs.logs import find_logs
+from paribus.logs.reading import is_log, read_files
 from paribus.logs.recognise import Held, readings
+from paribus.logs.repeats import by_case
 from paribus.readers.known import every
 from paribus.readers.text import plain
 
@@ -224,6 +226,7 @@ def labels_of(lines: Sequence[str]) -> list[dict[str, str]]:
     [
         "$ mpirun -np 2 osu_latency -d {}",
         "user@node:~/omb$ srun osu_latency {}",
+        "root@node:~# osu_latency -d {}",
         "+ mpirun -np 2 osu_latency -d {}",
         "mpirun -np 2 ./osu_latency D {}",
         "export DEVICE={}",
@@ -234,11 +237,17 @@ def labels_of(lines: Sequence[str]) -> list[dict[str, str]]:
         "Device: {}",
         "on {}",
         "{}",
+        "# device {}",
+        "#device={}",
+        "############\n# device: {}   #\n# date: Mon Nov 30 00:41:51 UTC 2026\n############",
+        "Currently Loaded Modules:\n  1) zlib/1.2.13   2) {} (H)\n",
+        "Loading {}\n  Loading requirement: zlib\n\nCurrently Loaded Modulefiles:\n 1) zlib ",
     ],
 )
 def test_a_line_above_an_output_says_what_it_is_of(form: str) -> None:
     found = labels_of([form.format(one) for one in ("mlx5_0", "mlx5_1")])
     assert len({tuple(one.items()) for one in found}) == 2, found
+    assert all(COMMAND in one for one in found) == ("osu_latency" in form)
 
 
 CLOSINGS = (
@@ -304,6 +313,39 @@ def test_what_stands_below_the_last_output_names_none() -> None:
 def test_what_only_counts_and_dates_is_no_label(form: str) -> None:
     found = labels_of([form.format(one) for one in (3, 4)])
     assert len({tuple(one.items()) for one in found}) == 1, found
+
+
+@pytest.mark.parametrize("tool", ["osu_latency/good-shm.out", "iperf3/good-tcp-text.out"])
+@pytest.mark.parametrize("above", ["# streams: {}", "Loaded:\n  1) gcc/{}", "+ cd {}\n+ ls"])
+def test_what_a_script_says_of_the_next_output_is_no_setting_of_the_one_before(
+    above: str, tool: str
+) -> None:
+    good = text_of(FIXTURES / tool)
+    (alone,) = readings(good).found
+    several = readings("".join(f"{above.format(n)}\n{good}" for n in (1, 2, 3))).found
+    assert [log.printed for log in several] == [alone.printed] * 3
+
+
+def test_what_a_shell_does_first_makes_no_case_of_the_first_launch() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    run = f"+ mpirun -np 2 osu_latency\n{good}"
+    logs = by_case(readings(f"+ cd /tmp\n+ module load openmpi/5\n{run}{run}").found)
+    assert len({log.test for log in logs}) == 1
+    text = f"{run}+ module load openmpi/5\n{run}{run}+ module load mpich\n{run}{run}"
+    logs = by_case(readings(text).found)
+    of = ("module load openmpi/5", "module load mpich")
+    assert [log.reading.parameters["label"] for log in logs[1:]] == [of[0], of[0], of[1], of[1]]
+
+
+def test_an_output_that_is_indented_as_in_a_page_has_its_title_where_it_is() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out").strip()
+    indented = good.replace("\n", "\n        ")
+    text = "        A line of the page.\n" * 99 + f"\n        {indented}\n"
+    (one,) = divided(text)
+    assert one.text[one.at :].startswith("# OSU MPI")
+    assert one.title_line == 101
+    held = readings(text)
+    assert (len(held.found), held.problems) == (1, [])
 
 
 def test_lines_of_other_text_between_outputs_are_of_no_output() -> None:
@@ -419,3 +461,22 @@ def test_a_unit_behind_the_average_of_nccl_tests_is_harmless() -> None:
     with_unit = re.sub(r"(?m)^(# Avg bus bandwidth +: \S+) *$", r"\1 GB/s", text)
     assert with_unit != text
     assert repr(readings(with_unit).found) == repr(readings(text).found)
+
+
+@pytest.mark.parametrize(
+    "begin",
+    ["INFO:root:", "2026-11-30 01:02:03,123 - bench - INFO - ", "node01: ", "osu\tRun it\t"],
+)
+def test_what_stands_before_all_lines_hides_no_output(begin: str, tmp_path: Path) -> None:
+    text = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    lines = "".join(f"{begin}{line}\n" for line in f"size 1\n{text}size 2\n{text}".split("\n"))
+    path = tmp_path / "x.log"
+    path.write_text(lines)
+    (held,) = read_files([(str(path), path.stat().st_size)])
+    assert [one.labels["words"] for one in held.found] == ["size 1", "size 2"]
+    assert [one.reading for one in held.found] == [readings(text).found[0].reading] * 2
+    assert is_log(path)
+    other = "".join(f"node02: {line}\n" for line in text.split("\n"))
+    path.write_text(lines + other)
+    (held,) = read_files([(str(path), path.stat().st_size)])
+    assert (held.found, len(held.problems)) == ([], 1)

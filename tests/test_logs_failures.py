@@ -26,6 +26,11 @@ DIED = (
 NEVER = (
     "srun: error: Unable to create step for job {}: More processors requested than permitted\n",
     "There are not enough slots available in the system to satisfy the {} slots\n",
+    "./job{}.sh: line 7: mpirun: command not found\nexit code: 127\n",
+    "mpirun was unable to find the specified executable file, and therefore\nExecutable: ./x{}\n",
+    "[proxy:0@n1] launch_procs (launch.c:73): execvp error on file ./x{} (No such file)\n",
+    "This test requires exactly two processes\n",
+    "exit code: 12{}\n",
 )
 BEGINS: tuple[Callable[[int], str], ...] = (
     lambda at: f"+ srun -N 1 step{at}\n",
@@ -180,3 +185,40 @@ def test_a_program_of_any_name_that_was_not_started_is_a_lost_launch(program: st
         [problem] = held.problems
         assert problem.lost is (program.removeprefix("./") not in MEASURES_NOTHING)
         assert len(held.found) == whole
+
+
+@pytest.mark.parametrize("tool", ["osu_latency/good-shm.out", "iperf3/good-tcp-text.out"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This test requires exactly two processes",
+        "iperf3: error - the server is busy running a test. try again later",
+        "return code: 0\nreturn code: 124",
+        "x: (g=0): rw=read, bs=4K\nerror: maximum number of jobs (8) reached.",
+    ],
+)
+def test_what_failed_after_a_whole_output_is_neither_it_nor_the_next(said: str, tool: str) -> None:
+    good = plain((FIXTURES / tool).read_text())
+    text = f"size 1\n{good}size 2\n{said}\nsize 3\n{good}{said}\n"
+    held = _read(text)
+    lines = [n for n, line in enumerate(text.split("\n"), 1) if line == said.split("\n")[-1]]
+    assert [why.line for why in held.problems] == lines
+    assert all(why.lost for why in held.problems)
+    first, second = held.found
+    assert (first.labels, second.labels) == ({"words": "size 1"}, {"words": "size 3"})
+    assert first.printed == second.printed == _read(good).found[0].printed
+
+
+def test_an_exit_code_says_nothing_of_a_whole_output_above() -> None:
+    """It may be that of the job."""
+    assert not _read(f"{OUTPUTS[0]}rc=1\n{OUTPUTS[1]}exit code: 2\n").problems
+
+
+def test_an_output_that_ends_in_what_its_tool_complains_of_failed_once() -> None:
+    good = plain((FIXTURES / "iperf3/good-tcp-text.out").read_text())
+    cut = good[: good.index("- - - - -")]
+    held = _read(f"{good}{cut}iperf3: error - control socket has closed unexpectedly\n{good}")
+    assert len(held.found) == 2
+    (why,) = held.problems
+    assert (why.output, why.tool) == (2, "iperf3")
+    assert "control socket" in why.detail

@@ -288,6 +288,42 @@ def test_headings_of_markdown_label_what_stands_in_their_fences(tmp_path: Path) 
     assert [one.labels["#"] for one in held.found] == ["IO on a", "IO on b"]
 
 
+@pytest.mark.parametrize(
+    ("job", "above"),
+    [
+        ("Authorization required, but no protocol specified\n", "size 8\n"),
+        ("The output (if any) follows:\n\n", "osu on lustre\n"),
+        ("=== Job 881 on cluster1 ===\n", "=== run 1 ===\n"),
+        ("Warning: Permanently added 'n2' (ED25519) to the list of known hosts.\n", ""),
+    ],
+)
+def test_what_is_said_of_the_whole_job_makes_no_case_of_its_first_launch(
+    job: str, above: str, capsys: CAPS, tmp_path: Path
+) -> None:
+    arms = [[job, *(output(value, above) for value in noisy(8, 9.0, n))] for n in (1, 2)]
+    code, heads, _ = judged(capsys, tmp_path, arms, "--repeated")
+    assert (code, list(heads)) == (0, ["osu_latency"])
+    code, heads, _ = judged(capsys, tmp_path, arms)
+    assert list(heads) == ["osu_latency"]
+
+
+def test_headings_of_two_levels_are_two_labels(tmp_path: Path) -> None:
+    text = "# Notes\n" + "".join(f"### {n} ranks\n```\n{output(9.0)}```\n" for n in (2, 4))
+    path = tmp_path / "report.md"
+    path.write_text(text)
+    [held] = read_files([(str(path), path.stat().st_size)])
+    assert [one.labels["###"] for one in held.found] == ["2 ranks", "4 ranks"]
+
+
+def test_a_case_that_failed_in_one_arm_leaves_the_other_comparable(
+    capsys: CAPS, tmp_path: Path
+) -> None:
+    both = [output(9.0, "=== 8 bytes ===\n"), output(20.0, "=== 4096 bytes ===\n")]
+    one = [output(8.0, "=== 8 bytes ===\n"), f"=== 4096 bytes ===\n{TITLE}"]
+    _, heads, _ = judged(capsys, tmp_path, [both, one])
+    assert list(heads) == ["osu_latency"]
+
+
 def test_labels_that_differ_in_the_order_of_their_words_are_of_two_cases(
     capsys: CAPS, tmp_path: Path
 ) -> None:

@@ -220,3 +220,52 @@ def test_a_long_line_is_searched_once() -> None:
     """From each of its places, it takes an hour."""
     text = "done\rdone\n" + "1.0 " * 500_000
     assert plain(text) == "done\n" + "1.0 " * 500_000
+
+
+@pytest.mark.parametrize(("depths", "said"), [((2, 2), 2), ((2, 16), "2/16"), ((16, 2), "16/2")])
+def test_what_each_job_of_fio_prints_is_a_setting_of_the_output(
+    depths: tuple[int, int], said: int | str
+) -> None:
+    good = (FIXTURES / "fio" / "good-randread-text.out").read_text()
+    head = good[: good.index("\n") + 1]
+    jobs = zip((head, head.replace("rw=randread", "rw=write")), depths, strict=True)
+    heads = (job.replace("iodepth=1", f"iodepth={depth}") for job, depth in jobs)
+    parameters = reader_of("fio").read_clean("".join(heads) + good[len(head) :]).parameters
+    assert parameters["depth"] == said
+    assert parameters["mode"] == "randread/write"
+    assert parameters["block"] == 4096
+
+
+@pytest.mark.parametrize("tenths", [*range(90, 1000, 7), *range(95, 1000, 10)])
+def test_figures_that_fio_rounds_behind_the_point_alone_are_read(tenths: int) -> None:
+    """It prints 17.0 for 17.97, in each of the forms that it prints a rate in."""
+
+    def printed(value: float) -> str:
+        whole, part = divmod(value, 1.0)
+        return f"{whole:.0f}.{f'{part:.1f}'[2:]}"
+
+    good = (FIXTURES / "fio" / "good-randread-text.out").read_text()
+    done = round((tenths + 0.6) * 1e5 * 1.001 / 4096)
+    bytes_ = done * 4096
+    line = (
+        f"  read: IOPS={printed(done / 1001)}k, BW={printed(bytes_ / 1.001 / 2**20)}MiB/s"
+        f" ({printed(bytes_ / 1.001 / 1e6)}MB/s)({printed(bytes_ / 2**20)}MiB/1001msec)"
+    )
+    text = re.sub(r"  read: IOPS=.*", line, good)
+    text = re.sub(r"(issued rwts: total=)\d+", rf"\g<1>{done}", text)
+    samples = reader_of("fio").read_clean(text).samples
+    (bandwidth,) = (one.values[0] for one in samples if one.metric == "bandwidth")
+    assert bandwidth == pytest.approx(bytes_ / 1.001 / 1e6, rel=0.02)
+    wrong = text.replace(f"({printed(bytes_ / 1.001 / 1e6)}MB/s)", f"({tenths / 8:.1f}MB/s)")
+    with pytest.raises(ParseError, match="do not agree"):
+        reader_of("fio").read_clean(wrong)
+
+
+def test_a_latency_of_ucx_counts_where_its_bandwidth_is_too_small_to_be_printed() -> None:
+    good = (FIXTURES / "ucx_perftest" / "good-progress.out").read_text()
+    slow = "Final:                  2000      7.662  3145.611  2282.239        0.00       0.00"
+    text = re.sub(r"Final:.*", f"{slow}         318         438", good)
+    (sample,) = (
+        one for one in reader_of("ucx_perftest").read_clean(text).samples if one.metric == "latency"
+    )
+    assert sample.values == (2282.239,)

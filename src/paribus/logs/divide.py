@@ -9,6 +9,7 @@ of a batch job, are taken out.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -102,7 +103,8 @@ def divided(text: str) -> list[Output]:
         first += text.count("\n", before, begin)
         before = begin
         lines_of_it, tail = _outdented(text[begin:end], text[end:after], title)
-        at = title.line - begin
+        upper = text.count("\n", begin, title.line)
+        at = sum(len(line) + 1 for line in lines_of_it.split("\n", upper)[:upper])
         readers = _readers_of(title, lines_of_it, at)
         one = Output(lines_of_it, readers, title, at, numbers, first, tail, labels=labels)
         outputs += _as_read(one, noise)
@@ -186,14 +188,22 @@ def _labels(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
 
     A line below the last output, in the text `last`, names no output. So it names none where it
     stands between two others, unless it stands above the first as well. Commands are kept: one may
-    be that of a program that printed nothing.
+    be that of a program that printed nothing. Lines on the whole job stand above the first output:
+    of the labels of a form there only those next to it count, as many as another output has, if
+    one has any.
     """
     named = [one.labels for one in between]
     if len(named) < 2:
         return named
     below = above(last.rsplit("\n", MOST)[1:], found[-1].deeper).labels
-    closing = {one for one in below if one.form != COMMAND} - set(named[0])
-    return [named[0], *(tuple(one for one in of if one not in closing) for of in named[1:])]
+    closing = {one for one in below if not one.form.startswith(COMMAND)} - set(named[0])
+    most: Counter[str] = Counter()
+    for of in named[1:]:
+        most |= Counter(label.form for label in of if label.words)
+    forms = [label.form for label in named[0]]
+    near = (forms[n:].count(form) <= (most[form] or len(forms)) for n, form in enumerate(forms))
+    first = tuple(one for one, is_near in zip(named[0], near, strict=True) if is_near)
+    return [first, *(tuple(one for one in of if one not in closing) for of in named[1:])]
 
 
 def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
@@ -350,8 +360,8 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> dict[int, str]:
         if begin < passed:
             continue
         passed = end
-        if not says_failed(text[begin:end]):
-            number += text.count("\n", at, begin)
-            noise |= enumerate(text[begin:end].removesuffix("\n").split("\n"), number)
-            at = begin
+        number += text.count("\n", at, begin)
+        several = enumerate(text[begin:end].removesuffix("\n").split("\n"), number)
+        noise |= {n: line for n, line in several if not says_failed(line)}
+        at = begin
     return noise

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from paribus.probes.discreet import discreet
 from paribus.probes.variables import apart
-from paribus.readers.launches import failed
-from paribus.readers.text import line_at
+from paribus.readers.known import complaints
+from paribus.readers.launches import exit_code, failed
+from paribus.readers.text import line_at, within
 
 MOST = 40
 """Lines above a title in which labels are looked for."""
@@ -27,7 +28,7 @@ LONGEST = 400
 """Characters of a label, and of what stands alone on a line."""
 
 COMMAND = "command"
-"""The form of a label that is an echoed command."""
+"""The form of a label that is an echoed command; that of one before it has its program as well."""
 
 WORDS = "words"
 """The form of a label that is a line of a few words."""
@@ -71,6 +72,12 @@ _FENCE = "```"
 _HEADING = re.compile(r"#+ +(?=\w)")
 """In Markdown: the output stands below a fence, and a heading above it."""
 
+_COMMENT = re.compile(r"^#(?: +| ?(?=\w+ *[:=]))(?=\w)|(?<=\w)\s+#+$")
+"""What a script puts around a line of a box, or before one that it prints as a comment."""
+
+_MODULES = re.compile(r"(?:\d+\) [^\s()]+(?: [<(][\w:,]+[)>])*\s*)+|Loading requirement: .*")
+"""What `module list` and `module load` print with blanks before it."""
+
 _SET = re.compile(r"[A-Za-z_][\w.]*=")
 _JOB = re.compile(r"(?P<name>\S.*?): \(g=\d+\): rw=.*")
 """The line in which fio names a job: "randread-4k: (g=0): rw=randread, bs=..."."""
@@ -79,7 +86,8 @@ _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<value>\S
 """A name and its value: "Number of nodes: 4", "Device = mlx5_0"."""
 
 _BODY = re.compile(
-    r"\#(?!\#)|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
+    r"\#(?!\#| +\w| ?\w+ *[:=])|\# (?:All processes|Collective test|Out of bounds|Avg bus) "
+    r"|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
     r"|JOB DONE|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
     r"|Solution Validates"
     r"|(?:LOCAL|REMOTE|THROUGHPUT|PROTOCOL|DIRECTION|ELAPSED|TRANSACTION|REQUEST|RESPONSE)[_=]"
@@ -109,8 +117,8 @@ _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
-    r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
-    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
+    r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:[ _]?id)?|pid"
+    r"|seed|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
     r"|(?:\b[\w ]+ )?\bid is \d{4,}\b|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
 """A number of a launch: "run 3", "iteration 2 of 10", "SLURM_JOB_ID=4711", "i=3", "3/8"."""
@@ -182,6 +190,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
     """
     found: list[Label] = []
     passed = characters = commands = fences = 0  # the first three are characters, from below
+    lost = False  # whether the lines above are of a launch that failed
     for line in reversed(lines[-MOST:]):
         text = line.strip()
         passed += len(line) + 1
@@ -189,26 +198,31 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         if fences > 1:
             break
         if fences and (heading := _HEADING.match(text)):
-            found.append(counted("#", text[heading.end() :]))
+            found.append(counted(heading[0].strip(), text[heading.end() :]))
             characters = passed - 1
             continue
         if not text or len(text) > LONGEST or _RULE.fullmatch(text):
             continue
-        if not found and failed(text):  # of this launch, after its command
+        ended = exit_code(text) is not None
+        if ended or _failed(text):  # of this launch, after its command, or of one before it
+            lost = lost or ended or bool(found)
+            characters = passed - 1 if lost else characters
             continue
-        job = _JOB.fullmatch(text)
-        if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(text)):
+        label = _own_form(text)
+        if label is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(text)):
             break
         if _PROMPT_ALONE.fullmatch(text):  # the shell waits: it belongs to no output
             characters = passed - 1
             continue
-        label = Label("job", job["name"]) if job else _label(text)
+        label = label or _label(_COMMENT.sub("", text))
         if label is None:
             break
+        if label.form == COMMAND and any(one.form == COMMAND for one in found):
+            label = label._replace(form=f"{COMMAND} {label.words.partition(' ')[0]}")
         if commands == characters and _command(text):
             commands = passed - 1
         characters = passed - 1
-        if label.words or label.counts:
+        if (label.words or label.counts) and not lost:
             found.append(label)
     return Above(tuple(found[::-1]), characters, commands)
 
@@ -376,10 +390,22 @@ def _command(line: str) -> str:
     return ""
 
 
+def _failed(line: str) -> bool:
+    return failed(line) or bool(within(complaints(), line))
+
+
+def _own_form(line: str) -> Label | None:
+    """Return the label in a line that may have blanks before it: a job of fio, or modules."""
+    if job := _JOB.fullmatch(line):
+        return Label("job", job["name"])
+    modules = re.findall(r"\d+\) (\S+)", line)
+    return Label("modules", " ".join(modules)) if _MODULES.fullmatch(line) else None
+
+
 @lru_cache(maxsize=1024)
 def _label(line: str) -> Label | None:
     """Return the label that a line is, None for figures of an output and for a failed launch."""
-    if failed(line):
+    if _failed(line):
         return None
     line = " ".join(discreet(line.split(), apart))
     if command := _FILE.sub("", _REDIRECTION.sub("", _command(line))):

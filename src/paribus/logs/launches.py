@@ -11,8 +11,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import chain
 from pathlib import PurePath
 
 from paribus.core import Unreadable, grouped
@@ -20,12 +18,11 @@ from paribus.logs.labels import COMMAND, above, starts
 from paribus.logs.log import Unread
 from paribus.logs.output import Failure, Output
 from paribus.logs.ranks import is_of_one_rank, started
-from paribus.readers.known import every
+from paribus.readers.known import complaints
 from paribus.readers.launches import (
     FAILED,
     NEVER_STARTED,
-    ended_unstarted,
-    failed,
+    exit_code,
     not_started,
     says_failed,
 )
@@ -44,60 +41,62 @@ One or two such may come from an output that lacks its title.
 """
 
 
-@cache
-def complaints() -> tuple[str, ...]:
-    """Return what tools say of a launch that failed before they say their name."""
-    of_each = (one.complaints for one in every().values())
-    return tuple(dict.fromkeys(chain.from_iterable(of_each)))
-
-
 def _first_lines(text: str, outputs: Sequence[Output]) -> dict[int, str]:
     """Return the lines below which a launch begins, by their numbers.
 
-    These are echoed commands, prompts, and headings of a form that stands above the first output.
+    These are echoed commands, prompts, headings of a form that stands above the first output, and
+    the exit code of the launch before.
     """
     forms = {label.form for label in outputs[0].labels}
     lines = enumerate(text.split("\n"), 1)
-    return {number: line for number, line in lines if starts(line, forms)}
+    return {n: line for n, line in lines if starts(line, forms) or exit_code(line) is not None}
 
 
 def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     """Set `failure` of the outputs whose launches failed; return the launches without an output.
 
     A line that says so is of the output above it, or of the one below if a launch begins between
-    the two, or if none is above. It is of neither if launches begin on both sides, or if the
-    program was never started. Lines of one launch count once.
+    the two, or if none is above. It is of neither if launches begin on both sides, if the program
+    was never started, or below one that was not. Lines of one launch count once. What a tool
+    complains of is of the output above only if that is not whole, and an exit code of none if an
+    output stands directly above.
     """
     titled = [one for one in outputs if one.title or one.readers]
     titles = [one.title_line for one in titled]
-    phrases = FAILED if titles else (*FAILED, *complaints())
+    phrases = (*FAILED, *complaints())
+    if not within(phrases, text) and exit_code(text) is None:
+        return []
     lines = enumerate(text.split("\n"), 1)
-    failing = {number: line.strip() for number, line in lines if says_failed(line, phrases)}
-    begun = {n: line for n, line in _first_lines(text, outputs).items() if n not in failing}
+    failing = {n: s.strip() for n, s in lines if says_failed(s, phrases) or exit_code(s)}
+    first_lines = _first_lines(text, outputs).items()
+    begun = {n: line for n, line in first_lines if n not in failing or exit_code(line)}
     begins = [*begun]
-    lost: dict[tuple[int, int], Failure] = {}
+    lost: dict[tuple[int, int], list[Failure]] = {}
     for number, line in failing.items():
-        failure = Failure(number, line[:LONGEST])
+        before, never = (bool(within(of, line)) for of in (complaints(), NEVER_STARTED))
+        failure = Failure(number, line[:LONGEST], before=before and bool(titles))
         # How many titles, and how many first lines of launches, stand above the line.
         titles_above, begins_above = bisect_left(titles, number), bisect_left(begins, number)
         last_title = [0, *titles][titles_above]
         next_title = [*titles, number + len(text)][titles_above]
         parted = bool(begins_above) and begins[begins_above - 1] > last_title
         begins_below = begins_above < len(begins) and begins[begins_above] < next_title
-        place = titles_above, begins_above
-        never = bool(within(NEVER_STARTED, failure.text))
-        never = never or (place in lost and ended_unstarted(line))
-        if titles_above and not parted and not never:
-            output = titled[titles_above - 1]
-            output.failure = output.failure or failure
-        elif titles_above < len(titles) and not begins_below and not never:
-            output = titled[titles_above]
-            output.failure = output.failure or failure
-        else:
+        here = lost.get((titles_above, begins_above), [])
+        if exit_code(line) and titles_above and not parted:
+            continue
+        of = [] if begins_below or failure.before else titled[titles_above : titles_above + 1]
+        if titles_above and not parted and not (before and titled[titles_above - 1].failure):
+            of = [titled[titles_above - 1]]
+        if of and not never and not here:
+            of[0].failure = of[0].failure or failure
+            continue
+        last = here[-1] if here else None
+        if last is None or (before and (last.before or within(NEVER_STARTED, last.text))):
             labels = above([begun[begins[begins_above - 1]]], 0).labels if parted else ()
             another = _measures_nothing(not_started(line), titled)
-            lost.setdefault(place, failure._replace(labels=labels, another=another))
-    return list(lost.values())
+            failure = failure._replace(labels=labels, another=another)
+            lost.setdefault((titles_above, begins_above), []).append(failure)
+    return [failure for several in lost.values() for failure in several]
 
 
 def _measures_nothing(program: str, outputs: Sequence[Output]) -> bool:
@@ -116,9 +115,10 @@ def without_failures(text: str) -> str:
 
     For an output that is whole: these lines are of another launch.
     """
-    if not failed(text):
+    phrases = (*FAILED, *complaints())
+    if not within(phrases, text):
         return text
-    return "\n".join(line for line in text.split("\n") if not says_failed(line))
+    return "\n".join(line for line in text.split("\n") if not says_failed(line, phrases))
 
 
 def tagged_launches(

@@ -42,13 +42,16 @@ class Failure(NamedTuple):
     """A launch that failed: the number, from 1, of the line that says so, and its text.
 
     `labels` are those in the line with which the launch begins, if it has no output. `another` is
-    whether its program is one that measures nothing, so that no output is missing.
+    whether its program is one that measures nothing, so that no output is missing. `before` is
+    whether it is a complaint of a tool that may not have begun its output: if the output above is
+    whole, that is of another launch.
     """
 
     line: int
     text: str
     labels: tuple[Label, ...] = ()
     another: bool = False
+    before: bool = False
 
 
 @dataclass(slots=True)

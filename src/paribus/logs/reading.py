@@ -19,14 +19,14 @@ from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
 from paribus.logs.divide import titles
 from paribus.logs.hints import OURS, hint
-from paribus.logs.launches import complaints
 from paribus.logs.log import Unread
 from paribus.logs.recognise import Held, near, readings, shows
 from paribus.logs.tables.files import is_table
 from paribus.probes.discreet import discreet_value
 from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
-from paribus.readers.tags import in_runs, untagged
+from paribus.readers.known import complaints
+from paribus.readers.tags import in_runs, unprefixed, untagged
 from paribus.readers.text import HEAD, cleaned, line_at, plain
 
 MOST_BYTES = 256 << 20
@@ -54,7 +54,8 @@ def is_log(path: Path) -> bool:
         if raw.startswith(GZIP):
             raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
         text = plain(raw.decode(errors="replace"))
-        return shows(text) or (bool(more) and _has_title(raw + more))
+        shown = shows(text) or any(map(titles, unprefixed(text)))
+        return shown or (bool(more) and _has_title(raw + more))
     except (OSError, zlib.error):
         return False
 
@@ -120,6 +121,8 @@ def _decoded(raw: bytes) -> tuple[str, str]:
     text = untagged(tagged)
     if text == tagged:
         tagged, text = in_runs(tagged, lambda run: len(titles(run)))
+        if text == tagged and not titles(text):
+            text = tagged = max([text, *unprefixed(text)], key=lambda one: len(titles(one)))
     return text, tagged if text != tagged else ""
 
 

@@ -30,7 +30,6 @@ from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import BRACES, UNREAD
 from paribus.readers.json import in_json
 from paribus.readers.known import every, file_of
-from paribus.readers.launches import failed
 from paribus.readers.reader import Read, Reader
 from paribus.readers.settings import NOTHING_PRINTED, printed
 from paribus.readers.tags import ranks
@@ -88,7 +87,7 @@ def readings(text: str, tagged: str = "") -> Held:
     if order != sorted(order):
         text, lines = in_order(text, order), [lines[at] for at in order]
     outputs = divided(text) or [_untitled(text)]
-    lost = failures(text, outputs) if failed(text) else []
+    lost = failures(text, outputs)
     launches = tagged_launches(text, outputs, lines)
     pasted: list[Output] = []
     for one in outputs:
@@ -97,6 +96,7 @@ def readings(text: str, tagged: str = "") -> Held:
             pasted.append(Output("", problems=[likely.refused(one.line(likely.line))]))
         _read(one)
         one.text = ""  # of a long file all are as long again
+    lost += [one.failure for one in outputs if one.found and one.failure]
     take_out_mixed(outputs)
     labels_by_rank(outputs, launches)
     outputs += pasted
@@ -157,7 +157,7 @@ def _read(one: Output) -> None:
 def _of_tool(one: Output, reader: Reader) -> None:
     """Add the log of a tool's output, or that its launch failed; raises as its reader does."""
     reading = _reading(reader.read_clean, one)
-    if one.failure:
+    if one.failure and not one.failure.before:
         one.problems.append(refused_with(one.failure, reader.name))
         return
     # What the commands above it say is among the labels.
@@ -185,8 +185,8 @@ def _of_harness(one: Output, name: str, launches: Launches) -> None:
 def _reading(read: Callable[[str], Read], one: Output) -> Read:
     """Return what a reader says of an output; raises ParseError for what it refuses.
 
-    Before that the reader tries it without echoed commands, and with the lines below it that look
-    like labels of the next output.
+    Before that the reader tries it without echoed commands, with the lines below it that look like
+    labels of the next output, and without complaints.
     """
     try:
         return read(one.text)
@@ -194,6 +194,8 @@ def _reading(read: Callable[[str], Read], one: Output) -> Read:
         several = without_commands(one.text, one.at) if len(one.text) <= MOST_CUT else []
         if one.tail:
             several.append(one.text + one.tail)
+        if one.failure and one.failure.before:
+            several.append(without_failures(one.text))
         for text in several:
             with suppress(ParseError):
                 return read(text)

@@ -98,7 +98,8 @@ def _names(logs: Sequence[Log]) -> list[str]:
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     """Return the parameter "label" of each log: the words that differ between labels of an arm.
 
-    Only forms count of which some file has several labels.
+    Only forms count of which some file has several labels. Where an arm has all labels of the
+    others, as if launches of these failed, the words are those that differ in all arms together.
     """
     forms = dict.fromkeys(
         form
@@ -115,7 +116,9 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     def parameters(of_arm: list[Log]) -> list[dict[str, Scalar]]:
         return [{"label": one} if one else {} for one in _telling([*map(words, of_arm)])]
 
-    return in_groups(logs, lambda log: log.arm, parameters)
+    of_arms = [*map(set, grouped((log.arm, (*words(log),)) for log in logs).values())]
+    together = all(one <= max(of_arms, key=len) for one in of_arms)
+    return in_groups(logs, lambda log: together or log.arm, parameters)
 
 
 def _numbered(logs: list[Log]) -> list[Log]:
@@ -139,7 +142,8 @@ def _counted_by(form: str, log: Log) -> Log:
 def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
     """Return, for labels in words, those that are not in all labels, each behind its option.
 
-    If labels have the same words, the values of options that differ; if none does, all words.
+    If labels have the same words, the values of options that differ; if none does, all words. What
+    a label has twice, as a shell and a script print it, is given once.
 
     >>> _telling([["-np", "2", "osu"], ["-np", "4", "osu"]])
     ['-np 2', '-np 4']
@@ -151,13 +155,13 @@ def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
     pairs_in_all = set.intersection(*({*pairwise(("", *one))} for one in distinct))
 
     def differing(label: Sequence[str], *, values: bool) -> str:
-        found: list[str] = []
+        found: dict[str, None] = {}
         for before, word in pairwise(("", *label)):
             is_value = before.startswith("-") or word[0].isdigit()
             if word not in in_all or (values and is_value and (before, word) not in pairs_in_all):
-                if before and is_value and found[-1:] != [before]:
-                    found.append(before)
-                found.append(word)
+                if before and is_value:
+                    found.pop(before, None)
+                found[f"{before} {word}" if before and is_value else word] = None
         return " ".join(found)
 
     for values in (False, True):

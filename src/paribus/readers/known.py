@@ -98,6 +98,12 @@ def every() -> Mapping[str, Reader | Harness]:
     return {**readers(), **harnesses()}
 
 
+@cache
+def complaints() -> tuple[str, ...]:
+    """Return what tools say of a launch that failed before they say their name."""
+    return tuple(dict.fromkeys(said for one in every().values() for said in one.complaints))
+
+
 def reader_of(benchmark: str) -> Reader:
     """Return the reader of a benchmark's output; all kernels of ours have one."""
     file = _FILE_OF.get(benchmark)

@@ -11,6 +11,9 @@ from paribus.readers.text import line_at, line_of, refuse, within
 NEVER_STARTED = (
     "There are not enough slots available",
     "as it could not access",
+    "unable to find the specified executable",
+    "execvp error on file ",
+    *("run: command not found", "mpiexec: command not found", "run: not found"),
     "mpirun has detected an attempt to run as root",
     "srun: error: Unable to ",
     "slurmstepd: error: execve(): ",
@@ -18,9 +21,6 @@ NEVER_STARTED = (
 """Phrases on a program that was not started, and so has printed nothing."""
 
 _NOT_FOUND = re.compile(r"slurmstepd: error: execve\(\): ([^:\n]+): ")
-_ENDED = re.compile(r"srun: error: .*: Exited with exit code (?:2|13)$")
-"""What Slurm says next of each task that it could not start, with errno: ENOENT or EACCES."""
-
 FAILED = (
     *NEVER_STARTED,
     "The user-provided time limit for job execution",
@@ -42,6 +42,8 @@ FAILED = (
 )
 """Phrases on a launch that failed."""
 
+_EXITED = re.compile(r"(?im)^(?:exit[ _](?:code|status)|return ?code|rc)\W{1,3}(\d{1,4})\W*$")
+
 GOES_ON = ("gnoring", "going to /tmp instead", "get_joules")
 """What is in lines of Slurm that say "error" although the launch goes on: an option is ignored, a
 folder or a counter of energy is missing."""
@@ -57,15 +59,16 @@ def says_failed(line: str, phrases: Sequence[str] = FAILED) -> bool:
     return bool(within(phrases, line)) and not within(GOES_ON, line)
 
 
+def exit_code(text: str) -> int | None:
+    """Return the code with which a launch ended, from the first line that says nothing else."""
+    found = _EXITED.search(text)
+    return int(found[1]) if found else None
+
+
 def not_started(line: str) -> str:
     """Return the name of the program that Slurm could not start, "" in any other line."""
     found = _NOT_FOUND.search(line)
     return PurePath(found[1].strip()).name if found else ""
-
-
-def ended_unstarted(line: str) -> bool:
-    """Return whether a line may be the last of Slurm on a program that it could not start."""
-    return _ENDED.search(line) is not None
 
 
 def check_launch(text: str) -> None:

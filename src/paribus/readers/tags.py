@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 HEAD = 1 << 14
 """Characters at the beginning of a text in which tags are searched."""
@@ -55,6 +56,12 @@ _TAGS = (_STAMP, *(tag for _, tag in _NUMBERED), _PREFIXED[0][1])
 _TAGGED = re.compile(rf"(?:{'|'.join(tag.pattern for tag in _TAGS)}|\n{_NAMED})[^\n]*+")
 """A line with a time, the number of a rank or the name of a pod before it."""
 
+_VARIES = re.compile(
+    r"(?:\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?Z?|\b(?:INFO|WARNING|ERROR|DEBUG)\b)+"
+)
+_END = re.compile(r"([:|>\]\0\t]|(?<= )-) ?")
+"""What differs in what a logger, pdsh or `gh run view` puts before each line, and how that ends."""
+
 _STAMPED = 8
 """First lines of a text of which one begins with a time, if every line does."""
 
@@ -71,6 +78,22 @@ def undated(text: str) -> str:
         if _on_most_lines(_STAMP, head):
             text = _STAMP.sub("\n", f"\n{text}")[1:]
     return text
+
+
+def unprefixed(text: str) -> Iterator[str]:
+    """Yield a text without what begins nine of ten lines in one form, for several such forms.
+
+    Nothing but a title that it hides shows that it is no part of the lines.
+    """
+    forms = [_VARIES.sub("\0", line[:WIDEST]) for line in text[:HEAD].split("\n")]
+    ends = [(form, end) for form in forms for end in _END.finditer(form)]
+    counts = Counter(one for form, end in ends for one in {form[: end.end()], form[: end.end(1)]})
+    common = [one for one, n in counts.items() if n >= max(_LEAST, len(forms) / 2)]
+    for form in sorted(common, key=len)[-_STAMPED:]:
+        begin = re.escape(form.rstrip(" ")).replace("\0", _VARIES.pattern)
+        bare, n = re.subn(rf"(?m)^{begin}{'(?: |$)' * form.endswith(' ')}", "", text)
+        if n >= 0.9 * len(re.findall(r"\n.", f"\n{text}")):
+            yield bare
 
 
 def untagged(text: str) -> str:

@@ -117,14 +117,15 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
     """
     _, iops, two, two_unit, ten, ten_unit, moved, moved_unit, milliseconds = words
     seconds = figure(milliseconds) / 1000
-    rate = figure(ten) * TEN[ten_unit]
     right = done / seconds
-    if not (
-        abs(figure(two) * _TWO[two_unit] / rate - 1) < 0.02
-        and abs(figure(moved) * _TWO[moved_unit] / seconds / rate - 1) < 0.02
-        and abs(_scaled(iops) / max(right, 0.5) - 1) < 0.02
-    ):
+    printed = ((ten, TEN[ten_unit]), (two, _TWO[two_unit]), (moved, _TWO[moved_unit] / seconds))
+    least, most = zip(*(_span(word, unit) for word, unit in printed), strict=True)
+    low, high = _span(iops.rstrip("kMG"), TEN.get(iops[-1], 1.0))
+    if max(least) > 1.02 * min(most) or not low / 1.02 <= max(right, 0.5) <= 1.02 * high:
         refuse(f"rate, bandwidth, bytes and {seconds} s do not agree")
+    rate, *others = (figure(word) * unit for word, unit in printed)
+    if max(others) > rate + 0.5 * TEN[ten_unit] and ten.endswith(".0"):
+        rate = max(others)
     found = {"bandwidth": rate / 1e6, "iops": right}
     if "lat (" not in rest and "percentiles" not in rest:
         return found  # --gtod_reduce: no clock was read for any of them
@@ -146,6 +147,13 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
     return {**found, "latency": mean * _us(unit), "latency_p99": p99 * _us(tail_unit)}
 
 
+def _span(word: str, unit: float) -> tuple[float, float]:
+    """Return between which values a rounded figure lies: fio prints 17.0 for 17.97."""
+    value = figure(word)
+    half = 0.5 * 10.0 ** -len(word.partition(".")[2])
+    return (value - half) * unit, (value + (1.0 if word.endswith(".0") else half)) * unit
+
+
 def _us(unit: str) -> float:
     """Return the us in a unit of time."""
     return (seconds_of(unit) or 0.0) / 1e-6
@@ -158,20 +166,30 @@ def _scaled(word: str) -> float:
 
 
 def parameters_of_text(text: str, jobs: int) -> dict[str, Scalar]:
-    """Return the parameters in the first line of every job, if these are the same in all.
+    """Return the parameters in the first lines of all jobs: values that differ in their order.
 
     Raises ParseError if there is no such line.
     """
-    heads = set(_HEAD.findall(text))
-    found: dict[str, Scalar] = {"jobs": jobs}
+    heads = _HEAD.findall(text)
     if not heads:
         refuse("no line 'NAME: (g=0): rw=..., bs=..., ioengine=..., iodepth=...'")
-    if len(heads) == 1:
-        mode, low, high, write_low, write_high, engine, depth = heads.pop()
-        found |= {"mode": mode, "engine": engine, "depth": int(depth)}
-        if low == high == write_low == write_high:
-            size = _BLOCK.fullmatch(low)
-            if not size or size[2] not in _TWO:
-                refuse(f"a block size of {low!r}")
-            found["block"] = round(float(size[1]) * _TWO[size[2]])
+    modes, *sizes, engines, depths = zip(*heads, strict=True)
+    found: dict[str, Scalar] = {"jobs": jobs, "mode": _all(modes), "engine": _all(engines)}
+    found["depth"] = _all(depths)
+    if len({*sizes}) == 1:
+        found["block"] = _all([_bytes_of(size) for size in sizes[0]])
     return found
+
+
+def _all(several: Sequence[str]) -> Scalar:
+    """Return the value of all jobs, a number where it is one; several values in one text."""
+    if len({*several}) > 1:
+        return "/".join(several)
+    return int(several[0]) if several[0].isdigit() else several[0]
+
+
+def _bytes_of(word: str) -> str:
+    size = _BLOCK.fullmatch(word)
+    if not size or size[2] not in _TWO:
+        refuse(f"a block size of {word!r}")
+    return f"{float(size[1]) * _TWO[size[2]]:.0f}"

@@ -79,7 +79,7 @@ def read(kind: str, name: str, text: str) -> Reading:
     ):
         refuse("something between the heading and the last line", line)
     whole = figure(final[4], line)
-    rate, band = figure(final[8], line), figure(final[6], line)
+    rate, band = figure(final[8], line), float(final[6])  # of slow messages it is 0.00
     if abs(whole * rate / 1e6 - 1) > 0.01 + 0.0006 / whole + 0.6 / rate:
         refuse(f"{final[8]} messages/s of {final[4]} us each", line)
     parameters: dict[str, Scalar] = {"iterations": count(final[1], line)}
@@ -95,7 +95,7 @@ def read(kind: str, name: str, text: str) -> Reading:
         if heading[2] not in (None, "50.0"):  # UCX 1.9 calls the median typical
             refuse(f"percentile {heading[2]} instead of 50.0", line)
     else:
-        values = {"bandwidth": band, "message_rate": rate}
+        values = {"bandwidth": figure(final[6], line), "message_rate": rate}
     samples = single(case, **values)
     warned = dict.fromkeys(_WARNING.findall(text)) if " WARN " in text else {}
     guards = tuple(f"UCX warns: {words[:120]!r}" for words in list(warned)[:4])
