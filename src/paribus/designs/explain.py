@@ -207,7 +207,7 @@ class Explain(ExplainWords, Design):
             blocks_needed(list(one.values()), series.margin, series.level, fewest=LOOKS[1])
             for one in series.logs.parts
         )
-        return max(first, *(one for one in each if one is not None))
+        return max([first, *(one for one in each if one is not None)])
 
     # --- stations ---
 
