@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.cli import VERBS, exits
+from paribus.__main__ import main
+from paribus.cli import VERBS, exits, parser_of
 from paribus.core import State
 from processes import ran
 from studies import RANDOM, command, launches_in, paribus, write_arms, write_study
@@ -370,6 +371,33 @@ def test_a_dry_run_switches_no_platform(tmp_path: Path) -> None:
     done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     assert "a dry run must not do that" in " ".join(done.stdout.split())
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("value", ["", ".", "5", "-1", "no such", "a\nb", "\udcff", "9" * 5000])
+@pytest.mark.parametrize(
+    "line", ["ab --a /none --b /none", "explain --a /none --b /none", "screen --scheduler slurm:x"]
+)
+def test_whatever_an_option_is_given_is_no_defect(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    line: str,
+    value: str,
+) -> None:
+    """Nothing is launched: no program and no partition is there."""
+    monkeypatch.chdir(tmp_path)
+    words = line.split()
+    [verbs] = (one.choices for one in parser_of(words)._actions if isinstance(one.choices, dict))
+    options = [one for one in verbs[words[0]]._actions if one.nargs is None and one.option_strings]
+    assert len(options) > 15
+    for one in options:
+        try:
+            code: object = main([*words, f"{one.option_strings[-1]}={value}"])
+        except SystemExit as ended:  # of argparse
+            code = ended.code
+        assert code == 2, one
+        assert "defect of Paribus" not in capsys.readouterr().err, one
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -81,7 +82,7 @@ def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
     from paribus.studyfile.load import load_study
 
     text = _study(arguments)
-    if "/" in arguments.name or not arguments.name.strip():
+    if "/" in arguments.name or not arguments.name.strip(" ."):
         place = f"--name {arguments.name!r}"
         fix = "write --name NAME; --out says where the study directory is"
         raise UserError("is not a usable name", place=place, fix=fix)
@@ -97,9 +98,13 @@ def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
         for key in ("json", "brief", "full", "to", "title", "width", "fail_on"):
             setattr(carried, key, getattr(arguments, key))
         return run(carried, keep=False)
-    except BaseException:
+    except BaseException as error:
         if not _is_of(directory, path):
             path.unlink()  # the command can be corrected
+            if isinstance(error, UserError):
+                said = re.match(r"(?:plan|benchmarks\[0\])\.(\w+) = (.*)", error.cause, re.S)
+                if said:  # of a file that is gone; the option is there
+                    error.place, error.cause = "", f"--{said[1]} {said[2]}"
             fix = "give the command again, corrected"
             print(f"paribus: nothing was launched, so {path} is not kept: {fix}", file=sys.stderr)
         raise

@@ -19,7 +19,7 @@ from typing import Any
 
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
-from paribus.core import Scheduler, Selection, UserError, fold, parse_seconds
+from paribus.core import Scheduler, Selection, UserError, fold
 from paribus.launch.local import LocalStation, this_node
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, rounds
@@ -104,10 +104,10 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
     partition, end = partition_of(arguments.scheduler), _end(arguments)
     night = Night(
         directory=directory,
-        each=Scheduler("slurm", 1, parse_seconds(arguments.time), partition=partition),
+        each=Scheduler("slurm", 1, arguments.time, partition=partition),
         key=_key(directory),
         least=1 + arguments.partners,
-        deadline=min(end, time.time() + parse_seconds(arguments.wait)),
+        deadline=min(end, time.time() + arguments.wait),
         end=end,
         network=arguments.network,
         notify=_notify,
@@ -122,12 +122,12 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
 
 def _end(arguments: argparse.Namespace) -> float:
     """Return when the budget ends that begins now, in seconds since the epoch."""
-    return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
+    return time.time() + arguments.budget if arguments.budget else math.inf
 
 
 def _key(directory: Path) -> str:
     """Return by what jobs of a screen are known in the queue."""
-    return hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
+    return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
 
 
 def _reached(
@@ -135,7 +135,7 @@ def _reached(
 ) -> Reached:
     """Return the hosts that are asked for, reached until `stack` ends."""
     if arguments.scheduler:
-        partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
+        partition, time_s = partition_of(arguments.scheduler), arguments.time
         wanted: Sequence[str] = frozen.nodes if frozen else ()
         families = 1.0
         if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
@@ -214,7 +214,7 @@ def _new(
         links=arguments.links,
         racks=plan.racks_of(racks, names),
         boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
-        step=max(0, arguments.step),
+        step=arguments.step,
         families=reached.families,
     )
 

@@ -108,13 +108,15 @@ def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
         if exists(path) or (with_directory and exists(path.with_suffix(".study"))):
             continue
         try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
+            written = text.encode()  # before there is a file
+            with path.open("xb") as file:
+                file.write(written)
         except FileExistsError:
             continue
         except (OSError, ValueError) as error:
             said = getattr(error, "strerror", None) or error
-            fix = "choose another name, or another directory"
+            other = "choose another name, or another directory"
+            fix = "write it in UTF-8" if isinstance(error, UnicodeError) else other
             raise StudyError(f"cannot be written: {said}", place=str(path), fix=fix) from error
         return path
     raise AssertionError("count() has no end")
