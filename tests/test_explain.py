@@ -634,7 +634,7 @@ def failing(frozen: Plan, is_bad: Any, blocks: int = 1000) -> Evidence:
 
 
 def test_combinations_that_fail_leave_the_blocks_to_go_to_the_arms() -> None:
-    """Parts of which no block tells anything say nothing of the blocks that they need."""
+    """Parts of which there is no whole block leave open how many blocks they need."""
     frozen = freeze(study(), {})
     evidence = failing(frozen, lambda launch: "+" in launch.arm, blocks=9)
     [found] = headlines(frozen, evidence, frozen.study.benchmarks[0])

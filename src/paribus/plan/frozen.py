@@ -212,7 +212,8 @@ def read_plan(directory: Path) -> Plan:
         raise StoreError(cause, place=str(directory), fix=instead_of(directory)) from None
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
+        fix = "make it readable, or restore it"
+        raise StoreError(f"cannot be read: {said}", place=str(path), fix=fix) from error
     if not isinstance(table, dict) or table.get("schema") not in (SCHEMA, RENAMED):
         raise StoreError(
             f"is not a plan of version {SCHEMA}", place=str(path), fix="update Paribus"

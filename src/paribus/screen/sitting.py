@@ -19,7 +19,7 @@ from typing import Any
 
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
-from paribus.core import Scheduler, Selection, UserError, fold
+from paribus.core import Scheduler, Selection, StoreError, UserError, fold
 from paribus.launch.local import LocalStation, this_node
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, rounds
@@ -51,7 +51,8 @@ def executed(arguments: argparse.Namespace) -> int:
         _screen(arguments, directory)
         if arguments.dry_run:
             return 0
-    return _shown(arguments, directory)
+        return _shown(arguments, directory)
+    return _shown(arguments, directory, again=True)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -242,8 +243,11 @@ def _launched(
             raise
 
 
-def _shown(arguments: argparse.Namespace, directory: Path) -> int:
-    """Show the answer of a screen as it was asked for; return the exit code."""
+def _shown(arguments: argparse.Namespace, directory: Path, *, again: bool = False) -> int:
+    """Show the answer of a screen as it was asked for; return the exit code.
+
+    Of one that is shown `again` the files need not be written: whoever only reads it may not.
+    """
     answer = stored(directory)
     if arguments.earlier:
         answer = with_earlier(answer, arguments.earlier)
@@ -255,11 +259,16 @@ def _shown(arguments: argparse.Namespace, directory: Path) -> int:
         print_answer(answer, console)
         print_commands(answer, console, kubernetes=arguments.kubectl)
     sys.stdout.flush()  # the answer needs no file
-    plan.put(directory / "answer.json", f"{text}\n")
-    plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
+    try:
+        plan.put(directory / "answer.json", f"{text}\n")
+        plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
+        _notify(f"the fleet as a page: {directory / 'screen.html'}")
+    except StoreError as error:
+        if not again:
+            raise
+        _notify(f"{error.place}: {error.cause}")
     for sentence in operators.drain(answer) if arguments.drain else ():
         _notify(sentence)
-    _notify(f"the fleet as a page: {directory / 'screen.html'}")
     return int(arguments.fail_on == "slow" and answer.slow)
 
 
