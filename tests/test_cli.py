@@ -249,7 +249,7 @@ def test_an_existing_directory_is_refused_without_resume(tmp_path: Path) -> None
     assert "--resume" in again.stderr
     study.write_text(study.read_text().replace("seed = 1", "seed = 2"))
     changed = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=2)
-    assert "`settings` has changed" in changed.stderr
+    assert "`plan.seed` has changed" in changed.stderr
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("precious")
     paribus("run", study, "--out", "other", cwd=tmp_path, code=2)
@@ -309,6 +309,16 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert "space" in done.stderr
     assert "--resume" in done.stderr
     assert len(launches_in(kept / "out")) > 10
+
+
+def test_a_full_disk_leaves_no_part_of_a_study_file(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    filled = f"mount -t tmpfs -o size=16k none {small} && cd {small} && dd if=/dev/zero of=fill"
+    words = ["ab", "--a", "true", "--b", "true"]
+    done = mounted(f'{filled} bs=1k; "$@"; echo code $?; ls', words, tmp_path)
+    assert done.stdout.split() == ["code", "2", "fill"]
+    assert "ab.toml: cannot be written: No space left on device" in done.stderr
 
 
 def test_a_report_from_a_read_only_place(tmp_path: Path) -> None:

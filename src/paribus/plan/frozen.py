@@ -268,13 +268,12 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
         theirs["settings"]["design"] = ours["settings"]["design"]
     if study.settings.seed is None:
         theirs["settings"]["seed"] = ours["settings"]["seed"]
-    for key in {**ours, **theirs}:
-        if ours.get(key) != theirs.get(key):
-            raise StoreError(
-                f"`{key}` has changed since the plan was frozen",
-                place=study.path,
-                fix="restore the study file, or start anew in another directory with --out",
-            )
+    if ours != theirs:
+        raise StoreError(
+            f"`{_changed(ours, theirs)}` has changed since the plan was frozen",
+            place=study.path,
+            fix="restore the study file, or start anew in another directory with --out",
+        )
     for name, version in frozen.software.items():
         if software.get(name) != version:
             raise StoreError(
@@ -283,6 +282,23 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
                 place=study.path,
                 fix="use the same version of Paribus, or start anew in another directory",
             )
+
+
+def _changed(ours: Any, theirs: Any) -> str:
+    """Return the first key in which two tables of a study differ, as its file has it."""
+    words = []
+    while isinstance(ours, dict) and isinstance(theirs, dict) and ours != theirs:
+        key = next(one for one in {**ours, **theirs} if ours.get(one) != theirs.get(one))
+        ours, theirs = (_by_name(one.get(key)) for one in (ours, theirs))
+        words.append({"settings": "plan"}.get(key, key))
+    return ".".join(one for one in words if one not in ("parameters", "asked"))
+
+
+def _by_name(value: Any) -> Any:
+    """Return a table of arms or benchmarks by their names; any other value as it is."""
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        return {str(one.get("label", one.get("name"))): one for one in value}
+    return value
 
 
 def software() -> dict[str, str]:

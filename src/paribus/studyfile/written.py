@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from pathlib import Path
@@ -114,6 +115,8 @@ def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
         except FileExistsError:
             continue
         except (OSError, ValueError) as error:
+            with suppress(OSError, ValueError):
+                path.unlink()  # a part of it, where the disk is full
             said = getattr(error, "strerror", None) or error
             other = "choose another name, or another directory"
             fix = "write it in UTF-8" if isinstance(error, UnicodeError) else other
