@@ -422,6 +422,18 @@ def test_the_answer_needs_no_file(stored_one: Path) -> None:
     assert (done.returncode, "answer.json: cannot be written" in done.stderr) == (0, True)
 
 
+def test_a_screen_in_which_nothing_was_measured_is_no_pass(tmp_path: Path) -> None:
+    """Its command is wrong, say: a pipeline must not read that as no sign of slowness."""
+    nodes = nodes_of(4)
+    for one in nodes:
+        one.does = dict.fromkeys(range(40), "dies")
+    plan.write(screen_of(nodes), tmp_path)
+    executed(screen_of(nodes), nodes, tmp_path)
+    for more in ((), ("--fail-on", "slow")):
+        done = paribus("screen", tmp_path, *more, cwd=tmp_path, code=4)
+        assert done.stdout.startswith("n[0-3] failed.")
+
+
 def test_two_screens_of_one_directory_are_not_mixed(tmp_path: Path) -> None:
     where = tmp_path / "out"
     with plan.claimed(where):

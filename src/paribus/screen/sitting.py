@@ -269,7 +269,9 @@ def _shown(arguments: argparse.Namespace, directory: Path, *, again: bool = Fals
         _notify(f"{error.place}: {error.cause}")
     for sentence in operators.drain(answer) if arguments.drain else ():
         _notify(sentence)
-    return int(arguments.fail_on == "slow" and answer.slow)
+    if arguments.fail_on == "slow" and answer.slow:
+        return 1
+    return 0 if any(one.word not in ("failed", "not screened") for one in answer.lines) else 4
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -132,7 +132,8 @@ def promise(answer: Answer) -> list[str]:
     """Return what the answer promises, and what it does not."""
     first, links = answer.course.first, answer.screen.links
     if answer.course.round < first:
-        return [f"The first {first} rounds are not complete, so that nothing is promised yet."]
+        yet = "" if answer.whole else " yet"
+        return [f"The first {first} rounds are not complete, so that nothing is promised{yet}."]
     said = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
     thing = "an end" if links else f"a {noun(answer)}"
     for label, found in answer.found.items():
