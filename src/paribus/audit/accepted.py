@@ -68,8 +68,7 @@ def read_accepted(directory: Path) -> dict[str, str]:
         return {}
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        fix = "make it readable, or restore it"
-        raise StoreError(f"cannot be read: {said}", place=str(path), fix=fix) from error
+        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
         raise StoreError("is not a table of reasons", place=str(path), fix="restore or remove it")
     return table

@@ -244,10 +244,7 @@ def _launched(
 
 
 def _shown(arguments: argparse.Namespace, directory: Path, *, again: bool = False) -> int:
-    """Show the answer of a screen as it was asked for; return the exit code.
-
-    Of one that is shown `again` the files need not be written: whoever only reads it may not.
-    """
+    """Show the answer as it was asked for, `again` also without its files; return the exit code."""
     answer = stored(directory)
     if arguments.earlier:
         answer = with_earlier(answer, arguments.earlier)
