@@ -164,10 +164,14 @@ def test_the_options_arrive_in_the_study(tmp_path: Path) -> None:
         (("--a", "true", "--a-name", "b"), "give them two names"),
         (("--a", "true", "--a-name", "a/b"), "is not a usable name"),
         (("--a", "true", "--name", "a/b"), "is not a usable name"),
+        (("--a", "true", "--name", ".."), "is not a usable name"),
         (("--a", "true", "--ranks", "0"), "use a whole number from 1"),
         (("--a", "true", "--a-env", "API_TOKEN=x"), "looks like a secret"),
-        (("--a", "true", "--budget", "soon"), "plan.budget"),
-        (("--a", "true", "--blocks", "0"), "use a whole number from 8"),
+        (("--a", "true", "--budget", "soon"), "paribus: --budget 'soon': cannot be used"),
+        (
+            ("--a", "true", "--blocks", "0"),
+            "--blocks 0: cannot be used\n  use a whole number from 8",
+        ),
     ],
 )
 def test_a_refused_command_leaves_nothing_behind(

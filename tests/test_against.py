@@ -12,7 +12,7 @@ import pytest
 from paribus.core import StudyError, UnequalError, UserError
 from paribus.designs.calibrate import alone
 from paribus.logs.against import check, others, stored
-from paribus.logs.alone import days_of, row
+from paribus.logs.alone import days_of, row, title
 from paribus.plan import read_plan
 from studies import paribus, write_study
 from study_directories import FACTS, write_directory
@@ -117,6 +117,8 @@ def test_the_days_of_an_arm_are_all_alike_or_refused(tmp_path: Path) -> None:
     with pytest.raises(UnequalError, match=r"bridged is not what day-0 measured \(1 difference"):
         days_of(folder, study, {})
     assert len(days_of(folder, study, {"os.release": "an update"})) == 7
+    assert title(days[0], days).endswith(" alone against 6 stored days (no verdict)")
+    assert "against 7 stored studies of 6 days (no verdict)" in title(days[0], (*days, days[0]))
     with pytest.raises(StudyError, match="has no arm 'macvlan'"):
         alone(study, "macvlan")
 

@@ -137,6 +137,7 @@ BENCHMARK = Benchmark("own", "shell", "prints a time", (METRIC,), command, parse
         ("ranks=1", "parameters={'n': Parameter({1}, int, '')}", "give JSON values"),
         ("ranks=1", "parameters={'n': Parameter('x', int, '')}", "'x': its own reader refuses"),
         ("ranks=1", "parameters={'n': Parameter(1, {2: 3}.pop, '')}", "reader fails: KeyError: 1"),
+        ("ranks=1", "parameters={'n': Parameter(1, exit, '')}", "reader fails: SystemExit: 1"),
     ],
 )
 def test_a_benchmark_is_checked_when_its_file_is_loaded(
@@ -170,6 +171,7 @@ def test_a_value_that_the_reader_of_a_file_fails_on_is_refused(tmp_path: Path) -
         ('Program(("true",), mpi="no")', "mpi='no': give True or False"),
         ('Program(("true",), bound=0)', "bound=0: give True or False"),
         ("1 / 0", "command() fails: ZeroDivisionError"),
+        ("exit(3)", "command() fails: SystemExit: 3"),
     ],
 )
 def test_a_program_is_checked_before_it_is_launched(tmp_path: Path, wrong: str, cause: str) -> None:
@@ -194,6 +196,7 @@ def test_a_program_is_checked_before_it_is_launched(tmp_path: Path, wrong: str, 
         ('Parsed((Sample("time", Case(), 1.0),))', "give a tuple of numbers, not 1.0"),
         ('Parsed((Sample("time", Case(), (1.0,)),), {"a": {1}})', "facts that are not JSON"),
         ("[][0]", "parse() fails: IndexError"),
+        ("exit(1)", "parse() fails: SystemExit: 1"),
     ],
 )
 def test_what_a_file_makes_of_an_output_is_checked(tmp_path: Path, wrong: str, cause: str) -> None:

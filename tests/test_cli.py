@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.cli import VERBS, exits
+from paribus.__main__ import main
+from paribus.cli import VERBS, exits, parser_of
 from paribus.core import State
 from processes import ran
 from studies import RANDOM, command, launches_in, paribus, write_arms, write_study
@@ -248,7 +249,7 @@ def test_an_existing_directory_is_refused_without_resume(tmp_path: Path) -> None
     assert "--resume" in again.stderr
     study.write_text(study.read_text().replace("seed = 1", "seed = 2"))
     changed = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=2)
-    assert "`settings` has changed" in changed.stderr
+    assert "`plan.seed` has changed" in changed.stderr
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("precious")
     paribus("run", study, "--out", "other", cwd=tmp_path, code=2)
@@ -308,6 +309,16 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert "space" in done.stderr
     assert "--resume" in done.stderr
     assert len(launches_in(kept / "out")) > 10
+
+
+def test_a_full_disk_leaves_no_part_of_a_study_file(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    filled = f"mount -t tmpfs -o size=16k none {small} && cd {small} && dd if=/dev/zero of=fill"
+    words = ["ab", "--a", "true", "--b", "true"]
+    done = mounted(f'{filled} bs=1k; "$@"; echo code $?; ls', words, tmp_path)
+    assert done.stdout.split() == ["code", "2", "fill"]
+    assert "ab.toml: cannot be written: No space left on device" in done.stderr
 
 
 def test_a_report_from_a_read_only_place(tmp_path: Path) -> None:
@@ -370,6 +381,33 @@ def test_a_dry_run_switches_no_platform(tmp_path: Path) -> None:
     done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     assert "a dry run must not do that" in " ".join(done.stdout.split())
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("value", ["", ".", "5", "-1", "no such", "a\nb", "\udcff", "9" * 5000])
+@pytest.mark.parametrize(
+    "line", ["ab --a /none --b /none", "explain --a /none --b /none", "screen --scheduler slurm:x"]
+)
+def test_whatever_an_option_is_given_is_no_defect(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    line: str,
+    value: str,
+) -> None:
+    """Nothing is launched: no program and no partition is there."""
+    monkeypatch.chdir(tmp_path)
+    words = line.split()
+    [verbs] = (one.choices for one in parser_of(words)._actions if isinstance(one.choices, dict))
+    options = [one for one in verbs[words[0]]._actions if one.nargs is None and one.option_strings]
+    assert len(options) > 15
+    for one in options:
+        try:
+            code: object = main([*words, f"{one.option_strings[-1]}={value}"])
+        except SystemExit as ended:  # of argparse
+            code = ended.code
+        assert code == 2, one
+        assert "defect of Paribus" not in capsys.readouterr().err, one
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_two_files_are_two_arms(tmp_path: Path) -> None:
     [
         (lambda rows: [{**rows[0], "value": "x"}, *rows[1:]], [], "row 1 (line 2), column value"),
         (lambda rows: rows, ["--reference", "c"], "has no arm 'c'"),
-        (lambda rows: rows, ["--unit", "us"], "has a column 'unit', and --unit says 'us' too"),
+        (lambda rows: rows, ["--unit", "us"], "the unit is given there, and --unit says 'us' too"),
         (lambda rows: rows, ["--margin", "2"], "--margin: 2"),
         (lambda rows: without(rows, "unit", "better"), [], "does not say the unit of 'latency'"),
         (lambda rows: without(rows, "unit"), [], "--unit us --better lower"),

@@ -203,6 +203,14 @@ def test_a_column_is_what_the_user_says(tmp_path: Path, capsys: pytest.CaptureFi
     verdict = json.loads(capsys.readouterr().out)
     assert [one["case"] for one in verdict["cases"]] == [{"run": 1}, {"run": 2}]
     assert "What distinguishes benchmarks (--key): run." in verdict["design"]
+    for option, said in (
+        ("--key=rnu", "paribus: --key rnu: names no other column of the table\n  give one of: run"),
+        ("--part-of-arm=rnu", "paribus: --part-of-arm rnu: names no other column"),
+        ("--repeated", "matters to logs, and this is a table"),
+        ("--by=place", "matters to logs, and this is a table"),
+    ):
+        assert main(["compare", str(path), *asked, option]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_what_launches_of_a_study_met_makes_no_cases(compare: Compare) -> None:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import islice, permutations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -620,16 +620,30 @@ def test_a_rest_that_may_be_nothing_is_no_sign_of_changes_that_act_together() ->
         assert ("Changes act on each other" in html) is said
 
 
-def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
-    frozen = freeze(study(), {})
+def failing(frozen: Plan, is_bad: Any, blocks: int = 1000) -> Evidence:
+    """Return the evidence of so many blocks, in which the launches fail that are bad."""
     evidence = Evidence(frozen.metrics)
-    for block in frozen.blocks():
+    for block in islice(frozen.blocks(), 1 + blocks):
         for launch in block:
             wall = math.exp(known(frozenset(launch.arm.split("+")[1:])))
-            bad = launch.arm == "new" and launch.block % 2 and launch.block
+            bad = launch.block and is_bad(launch)
             samples = () if bad else (Sample("wall", Case(), (wall,)),)
             state = State.FAILED if bad else State.OK
             evidence.add(launch, Outcome(state, float(launch.number), wall, 0, ("x",), samples))
+    return evidence
+
+
+def test_combinations_that_fail_leave_the_blocks_to_go_to_the_arms() -> None:
+    """Parts of which there is no whole block leave open how many blocks they need."""
+    frozen = freeze(study(), {})
+    evidence = failing(frozen, lambda launch: "+" in launch.arm, blocks=9)
+    [found] = headlines(frozen, evidence, frozen.study.benchmarks[0])
+    assert not found.verdict.final
+
+
+def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
+    frozen = freeze(study(), {})
+    evidence = failing(frozen, lambda launch: launch.arm == "new" and launch.block % 2)
     judgement = judgement_of(frozen, evidence, directory="", over={"command": True})
     (row,) = judgement.lenses["parts"]
     assert row.word is Word.WITHHELD  # half of the blocks failed

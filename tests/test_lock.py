@@ -217,3 +217,11 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot write here: Not a directory"):
         Lock(tmp_path / "file" / "out").take()
+
+
+def test_a_link_that_leads_nowhere_is_no_study_at_work(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "nothing")
+    with pytest.raises(StoreError, match=r"cannot write here: No such file or directory"):
+        Lock(tmp_path / "out").take()
+    (tmp_path / "nothing").mkdir()
+    Lock(tmp_path / "out").take().release()

@@ -42,6 +42,9 @@ def study(arms: int = 2, benchmarks: tuple[str, ...] = ("latency",), **settings:
     )
 
 
+ARMS, (LATENCY,) = study().arms, study().benchmarks
+
+
 @given(arms=st.integers(2, 5), seed=st.integers(0, 2**63 - 1), blocks=st.integers(8, 40))
 def test_every_block_holds_each_arm_once(arms: int, seed: int, blocks: int) -> None:
     one = study(arms, ("latency", "allreduce"), seed=seed, blocks=blocks)
@@ -109,9 +112,16 @@ def test_a_plan_of_an_older_version_keeps_its_order(tmp_path: Path, monitor: boo
     ("change", "reported"),
     [
         ({"factor": "other"}, "factor"),
-        ({"settings": Settings(seed=1, blocks=13)}, "settings"),
-        ({"settings": Settings(seed=2, blocks=12)}, "settings"),
-        ({"arms": (Arm("x"), Arm("y"))}, "arms"),
+        ({"settings": Settings(seed=1, blocks=13)}, "plan.blocks"),
+        ({"settings": Settings(seed=2, blocks=12)}, "plan.seed"),
+        ({"arms": (Arm("x"), Arm("y"))}, "arms.arm0"),
+        ({"arms": (ARMS[0], dataclasses.replace(ARMS[1], env={"X": "1"}))}, "arms.arm1.env.X"),
+        ({"arms": ARMS[::-1]}, "arms"),
+        ({"benchmarks": (dataclasses.replace(LATENCY, ranks=3),)}, "benchmarks.latency.ranks"),
+        (
+            {"benchmarks": (dataclasses.replace(LATENCY, parameters={"samples": 10}),)},
+            "benchmarks.latency.bytes",
+        ),
     ],
 )
 def test_a_changed_study_is_never_continued(change: dict[str, object], reported: str) -> None:

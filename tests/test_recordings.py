@@ -50,6 +50,8 @@ def test_a_factor_explains_what_it_does_in_a_study(tmp_path: Path) -> None:
     accepted = [word for key in open_ for word in ("--accept", f"{key}=known")]
     code, answer = audited(tmp_path, HERE, OTHER, "--factor", "cluster", *accepted)
     assert (code, answer["clean"]) == (0, True)
+    done = paribus("audit", HERE, OTHER, "--factor", "cluster", *accepted, cwd=tmp_path)
+    assert done.stdout.startswith("No fact that matters differs beyond the factor (cluster).")
 
 
 def test_a_machine_does_not_differ_from_itself(tmp_path: Path) -> None:

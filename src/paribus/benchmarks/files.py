@@ -42,6 +42,9 @@ from paribus.core import (
 
 _HOW = "see docs/benchmarks.md"
 
+_RAISED = (Exception, SystemExit)
+"""What code of a file may raise: one that exits must not decide the exit code of Paribus."""
+
 _LOADED: dict[tuple[Path, str], Benchmark] = {}
 
 
@@ -96,7 +99,7 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
     except SyntaxError as error:
         place = f"{path}, line {error.lineno}" if error.lineno else str(path)
         raise UserError(f"is not Python: {error.msg}", place=place, fix="fix it") from error
-    except Exception as error:
+    except _RAISED as error:
         raise UserError(
             f"fails when it is loaded: {type(error).__name__}: {error}",
             place=_place(path, error),
@@ -121,7 +124,7 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
     )
 
 
-def _place(path: Path, error: Exception) -> str:
+def _place(path: Path, error: BaseException) -> str:
     """Return the file and the last of its lines in the traceback of `error`."""
     line, trace = 0, error.__traceback__
     while trace is not None:
@@ -202,7 +205,7 @@ def _value(read: Callable[[Any], Any], value: Any) -> Any:
         found = read(value)
     except ValueError:
         raise
-    except Exception as error:
+    except _RAISED as error:
         raise ValueError(f"its reader fails: {type(error).__name__}: {error}") from error
     if not _is_json(found):
         raise ValueError(f"its reader makes {found!r} of it, which plan.json cannot hold")
@@ -216,7 +219,7 @@ def _command(path: Path, command: Callable[[Request], Any], request: Request) ->
     """
     try:
         program: object = command(request)
-    except Exception as error:
+    except _RAISED as error:
         raise _failed(path, "command()", error) from error
     if not isinstance(program, Program):
         raise StudyError("command() returns no Program", place=str(path), fix=_HOW)
@@ -271,7 +274,7 @@ def _parse(path: Path, benchmark: Benchmark, stdout: str, request: Request) -> P
         parsed = benchmark.parse(stdout, request)
     except (ParibusError, ValueError):
         raise
-    except Exception as error:
+    except _RAISED as error:
         raise ParseError(str(_failed(path, "parse()", error).cause), place=str(path)) from error
     sound = isinstance(parsed, Parsed) and _tuple_of(parsed.samples, Sample)
     if not sound:
@@ -306,7 +309,7 @@ def _wrong_sample(sample: Sample) -> Iterator[str]:
         yield f"{of_case(case)} with {wrong[0]!r:.80}: give numbers"
 
 
-def _failed(path: Path, what: str, error: Exception) -> StudyError:
+def _failed(path: Path, what: str, error: BaseException) -> StudyError:
     return StudyError(
         f"{what} fails: {type(error).__name__}: {error}", place=_place(path, error), fix="fix it"
     )

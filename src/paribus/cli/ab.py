@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -87,7 +88,7 @@ def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
     from paribus.studyfile.load import load_study
 
     text = _study(arguments)
-    if "/" in arguments.name or not arguments.name.strip():
+    if "/" in arguments.name or not arguments.name.strip(" ."):
         place = f"--name {arguments.name!r}"
         fix = "write --name NAME; --out says where the study directory is"
         raise UserError("is not a usable name", place=place, fix=fix)
@@ -103,9 +104,13 @@ def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
         for key in ("json", "brief", "full", "to", "title", "width", "fail_on"):
             setattr(of_run, key, getattr(arguments, key))
         return run(of_run, keep=False)
-    except BaseException:
+    except BaseException as error:
         if not _is_of(directory, path):
             path.unlink()
+            if isinstance(error, UserError):
+                wrong = re.match(r"(?:plan|benchmarks\[0\])\.(\w+) = (.*)", error.cause, re.S)
+                if wrong:  # the file is gone: name the option, not its key
+                    error.place, error.cause = "", f"--{wrong[1]} {wrong[2]}"
             fix = "give the command again, corrected"
             print(f"paribus: nothing was launched, so {path} is not kept: {fix}", file=sys.stderr)
         raise

@@ -184,8 +184,8 @@ def _check_free(directory: Path, *, replace: bool) -> None:
         raise StoreError(
             "already exists",
             place=str(directory),
-            fix="continue it with --resume, overwrite a study with --replace, or choose another"
-            " directory with --out",
+            fix="choose another directory with --out; `paribus run STUDY` continues a study with"
+            " --resume, and overwrites it with --replace",
         )
 
 

@@ -42,7 +42,8 @@ OF_VERBS: Mapping[str, Mapping[int, str]] = {
     "record": DONE | {4: "the facts could not be read"},
     "profile": DONE | {4: "the program failed, or gave no profile"},
     "cluster": DONE | {4: "a precondition is broken, or a node was not reached"},
-    "screen": DONE | {1: "--fail-on slow: a node or a group is slow"},
+    "screen": DONE
+    | {1: "--fail-on slow: a node or a group is slow", 4: "no launch on any node gave a figure"},
     "topology": DONE
     | {
         3: "`diff`: the trees differ",

@@ -42,6 +42,16 @@ def add_ssh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="port of sshd")
 
 
+def seconds(text: str) -> float:
+    """Return an option's duration; raises ArgumentTypeError for what is none."""
+    from paribus.core import parse_seconds
+
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def ssh_of(arguments: argparse.Namespace) -> dict[str, object]:
     """Return the options of `add_ssh` as the table `ssh` of an arm in a study file."""
     keys = ("user", "port", "jump", "identity", "known_hosts")

@@ -24,6 +24,7 @@ from paribus.cli.hosts import (
     add_hosts,
     hosts_by_arm,
     reached,
+    seconds,
     warn_unshared,
 )
 from paribus.cli.shipped import add_beside, with_published
@@ -96,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every",
         metavar="TIME",
-        type=_seconds,
+        type=seconds,
         help='with --monitor: start a round at this interval, such as "10 min"',
     )
     parser.add_argument(
@@ -514,15 +515,6 @@ def _check_kept(directory: Path) -> None:
         return
     with Store(directory) as store:
         store.counting()
-
-
-def _seconds(text: str) -> float:
-    from paribus.core import parse_seconds
-
-    try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _studies(prefix: str, **_: object) -> list[str]:

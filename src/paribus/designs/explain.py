@@ -97,7 +97,7 @@ class Explain(ExplainWords, Design):
         arms = tuple(arm for arm in study.arms if arm.name in names)
         if len(arms) != 2:
             raise StudyError(
-                f"has {len(arms)} arms; two are explained",
+                f"has {len(arms)} arms; two are explained" if arms[1:] else "both arms are one",
                 place=study.path,
                 fix="name them: paribus explain STUDY --reference ARM --arm ARM",
             )
@@ -220,7 +220,7 @@ class Explain(ExplainWords, Design):
             blocks_needed(list(one.values()), series.margin, series.level, fewest=LOOKS[1])
             for one in series.logs.parts
         )
-        return max(first, *(one for one in each if one is not None))
+        return max([first, *(one for one in each if one is not None)])
 
     # --- stations ---
 

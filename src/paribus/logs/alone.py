@@ -129,7 +129,14 @@ def _value(study: Measured, label: str, metric: Metric, arm: str) -> float | Non
 
 def title(today: Measured, days: Sequence[Measured]) -> str:
     """Return the title: which arm is compared with how many days."""
-    return f"{today.plan.study.arms[0].name} alone against {len(days)} stored days (no verdict)"
+    dates = len({(one.judgement.started or 0.0) // 86_400 for one in days})
+    stored = f"{len(days)} stored days (no verdict)"
+    if dates < len(days):
+        stored = (
+            f"{len(days)} stored studies of {count(dates, 'day')} (no verdict): days scatter"
+            " further than studies of a day, so another day may lie outside of the range"
+        )
+    return f"{today.plan.study.arms[0].name} alone against {stored}"
 
 
 def basis() -> str:

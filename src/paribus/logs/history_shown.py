@@ -39,6 +39,8 @@ def sentence(history: History) -> str:
     ]
     said = f"{units.count(len(history.days), 'study')} from {day(history.days[0])} to"
     changed = f"the effect changed of {'; '.join(found)}" if found else "no effect changed"
+    if max(len(one.effects) for one in history.lines) < LEAST_STUDIES:
+        changed = f"too few to show a change, which takes {LEAST_STUDIES}"
     return f"{said} {day(history.days[-1])}: {changed}."
 
 

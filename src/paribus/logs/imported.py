@@ -356,7 +356,7 @@ def _metrics(
     for name, given in (("unit", answers.unit), ("better", answers.better)):
         if given and name in table.columns:
             raise UserError(
-                f"has a column {name!r}, and --{name} says {shown(given)} too",
+                f"the {name} is given there, and --{name} says {shown(given)} too",
                 place=table.sources[0],
                 fix=f"leave --{name} out",
             )

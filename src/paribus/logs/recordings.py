@@ -225,7 +225,8 @@ def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything
     number = len({one.key for one in open_})
     beyond = f" beyond the factor ({study.factor})" if study.factor else ""
     text = f"{count(number, 'fact')} {'differs' if number == 1 else 'differ'}{beyond}."
-    line(console, text if number else f"No fact differs{beyond}.", style="bold")
+    light = "that matters " * any(one.kind in ("noted", "accepted") for one in answer.differences)
+    line(console, text if number else f"No fact {light}differs{beyond}.", style="bold")
     names = [
         f"{arm} ({count(len(of), 'recording')})" if len(of) > 1 else arm
         for arm, of in nodes.items()

@@ -239,6 +239,9 @@ def _judged(
         paired = pairing.pair_logs(*logs.find_logs(paths), *asked, answers.moves)
         return logged.judge_logs(paired, answers, directory=directory)
     reading.refuse_strange(paths)
+    if any(asked):
+        place = "--pair, --repeated, --by"
+        raise UserError("matters to logs, and this is a table", place=place, fix="leave it out")
     return imported.judge_table(read_tables(paths), answers, directory=directory)
 
 

@@ -211,7 +211,8 @@ def read_plan(directory: Path) -> Plan:
         raise StoreError(cause, place=str(directory), fix=instead_of(directory)) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise StoreError(f"cannot be read: {why}", place=str(path), fix="restore it") from error
+        fix = "make it readable, or restore it"
+        raise StoreError(f"cannot be read: {why}", place=str(path), fix=fix) from error
     if not isinstance(table, dict) or table.get("schema") not in (SCHEMA, RENAMED):
         raise StoreError(
             f"is not a plan of version {SCHEMA}", place=str(path), fix="update Paribus"
@@ -266,13 +267,12 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
         now["settings"]["design"] = before["settings"]["design"]
     if study.settings.seed is None:
         now["settings"]["seed"] = before["settings"]["seed"]
-    for key in {**before, **now}:
-        if before.get(key) != now.get(key):
-            raise StoreError(
-                f"`{key}` has changed since the plan was frozen",
-                place=study.path,
-                fix="restore the study file, or start anew in another directory with --out",
-            )
+    if before != now:
+        raise StoreError(
+            f"`{_changed(before, now)}` has changed since the plan was frozen",
+            place=study.path,
+            fix="restore the study file, or start anew in another directory with --out",
+        )
     for name, version in frozen.software.items():
         if software.get(name) != version:
             raise StoreError(
@@ -281,6 +281,23 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
                 place=study.path,
                 fix="use the same version of Paribus, or start anew in another directory",
             )
+
+
+def _changed(before: Any, now: Any) -> str:
+    """Return the first key in which two tables of a study differ, as its file has it."""
+    words = []
+    while isinstance(before, dict) and isinstance(now, dict) and before != now:
+        key = next(one for one in {**before, **now} if before.get(one) != now.get(one))
+        before, now = (_by_name(one.get(key)) for one in (before, now))
+        words.append({"settings": "plan"}.get(key, key))
+    return ".".join(one for one in words if one not in ("parameters", "asked"))
+
+
+def _by_name(value: Any) -> Any:
+    """Return a table of arms or benchmarks by their names; any other value as it is."""
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        return {str(one.get("label", one.get("name"))): one for one in value}
+    return value
 
 
 def software() -> dict[str, str]:

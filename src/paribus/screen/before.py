@@ -94,7 +94,7 @@ def _slowness(answer: Answer) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for node, one in known:
         found.setdefault(node, None if one.word in ("failed", "undecided") else "")
-    causes = [(node, words.cause(answer.screen, one)) for node, one in known if one.word == "slow"]
+    causes = [(node, words.cause(answer, one)) for node, one in known if one.word == "slow"]
     for two in answer.groups:
         if two.suspect.word == "slow":
             cause = f"{two.suspect.metric} {words.change(two.suspect)} as the slower of two groups"

@@ -77,7 +77,7 @@ def _odd(answer: Answer) -> Html:
         if colour := COLOURS.get(one.word):
             chip = element("span", escape(words.TITLES[one.word]), kind=f"chip {colour}")
             parts.append(element("h3", escape(f"{one.node or words.way(one)} "), chip))
-            parts.append(element("p", escape(words.cause(answer.screen, one))))
+            parts.append(element("p", escape(words.cause(answer, one))))
             parts.append(_facts(one.facts))
     return element("section", element("h2", "What to look at"), *parts) if parts else Html("")
 
@@ -190,7 +190,7 @@ def _all(answer: Answer) -> Html:
     rows = []
     for line in answer.lines:
         speeds = (format_change(line.speeds[m]) if m in line.speeds else "-" for m in labels)
-        evidence = words.cause(answer.screen, line)
+        evidence = words.cause(answer, line)
         rows.append([*map(escape, (line.node, words.TITLES[line.word], *speeds, evidence))])
     head = ["Node", "Answer", *(f"{label}, rounds of all" for label in labels), "Evidence"]
     caption, left = f"All nodes: {fold(answer.screen.nodes)}", (0, 1, len(head) - 1)

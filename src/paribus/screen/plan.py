@@ -37,7 +37,7 @@ from paribus.core import (
 from paribus.screen.course import Course
 from paribus.screen.links import LEAST_NODES, Links
 from paribus.screen.nodes import LEAST_UNITS, Nodes
-from paribus.store import Lock
+from paribus.store import Lock, lock
 
 NAME = "screen.json"
 SCHEMA = "paribus.screen-plan/7"
@@ -312,15 +312,21 @@ def put(path: Path, text: str) -> None:
 def claimed(directory: Path) -> Iterator[None]:
     """Hold the lock of `directory`, which is made; without a screen at the end it is removed.
 
-    Raises AtWorkError while another process screens there.
+    So is the lock in a directory that was there. Raises AtWorkError while another process screens
+    there.
     """
-    lock = Lock(directory).take()
+    path = directory / lock.NAME
+    was_there = path.exists()
+    held = Lock(directory).take()
     try:
         yield
     finally:
-        if lock.made and not (directory / NAME).exists():
-            shutil.rmtree(directory, ignore_errors=True)
-        lock.release()
+        if not (directory / NAME).exists():
+            if held.made:
+                shutil.rmtree(directory, ignore_errors=True)
+            elif not was_there:
+                path.unlink(missing_ok=True)
+        held.release()
 
 
 def check_free(directory: Path) -> None:

@@ -120,13 +120,13 @@ def print_answer(answer: Answer, console: Console) -> None:
     if answer.ways:
         heading(console, f"Links ({len(answer.ways)})")
     for way in answer.ways:
-        text = f"{way.word}: {words.cause(answer.screen, way)}"
+        text = f"{way.word}: {words.cause(answer, way)}"
         item(console, text, name=words.way(way), style=STYLES[way.word])
     for word in WORDS:
         lines = answer.having(word)
         if lines:
             heading(console, f"{words.TITLES[word]} ({len(lines)})")
-        alike = grouped(((words.cause(answer.screen, one), one.facts), one.node) for one in lines)
+        alike = grouped(((words.cause(answer, one), one.facts), one.node) for one in lines)
         for (cause, facts), nodes in alike.items():
             names, style = fold(nodes), STYLES.get(word, "")
             item(console, cause or names, name=names if cause else "", style=style)

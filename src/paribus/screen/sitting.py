@@ -23,7 +23,7 @@ from typing import Any
 
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
-from paribus.core import Scheduler, Selection, UserError, fold, parse_seconds
+from paribus.core import Scheduler, Selection, StoreError, UserError, fold
 from paribus.launch.local import LocalStation, this_node
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, rounds
@@ -55,7 +55,8 @@ def executed(arguments: argparse.Namespace) -> int:
         _screen(arguments, directory)
         if arguments.dry_run:
             return 0
-    return _shown(arguments, directory)
+        return _shown(arguments, directory)
+    return _shown(arguments, directory, again=True)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -111,10 +112,10 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
     partition, end = partition_of(arguments.scheduler), _end(arguments)
     night = Night(
         directory=directory,
-        each=Scheduler("slurm", 1, parse_seconds(arguments.time), partition=partition),
+        each=Scheduler("slurm", 1, arguments.time, partition=partition),
         key=_key(directory),
         least=1 + arguments.partners,
-        deadline=min(end, time.time() + parse_seconds(arguments.wait)),
+        deadline=min(end, time.time() + arguments.wait),
         end=end,
         network=arguments.network,
         notify=_notify,
@@ -129,12 +130,12 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
 
 def _end(arguments: argparse.Namespace) -> float:
     """Return when --budget ends if it begins now, in seconds since the epoch."""
-    return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
+    return time.time() + arguments.budget if arguments.budget else math.inf
 
 
 def _key(directory: Path) -> str:
     """Return the name of this screen's jobs in the queue."""
-    return hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
+    return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
 
 
 def _reached(
@@ -142,7 +143,7 @@ def _reached(
 ) -> Reached:
     """Return the hosts that are asked for; `stack` ends their connections, or their job."""
     if arguments.scheduler:
-        partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
+        partition, time_s = partition_of(arguments.scheduler), arguments.time
         wanted: Sequence[str] = frozen.nodes if frozen else ()
         families = 1.0
         if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
@@ -221,7 +222,7 @@ def _new(
         links=arguments.links,
         racks=plan.racks_of(racks, names),
         boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
-        step=max(0, arguments.step),
+        step=arguments.step,
         families=reached.families,
     )
 
@@ -252,8 +253,8 @@ def _launched(
             raise
 
 
-def _shown(arguments: argparse.Namespace, directory: Path) -> int:
-    """Show the answer of a screen as it was asked for; return the exit code."""
+def _shown(arguments: argparse.Namespace, directory: Path, *, again: bool = False) -> int:
+    """Show the answer as it was asked for, `again` also without its files; return the exit code."""
     answer = stored(directory)
     if arguments.earlier:
         answer = with_earlier(answer, arguments.earlier)
@@ -265,12 +266,19 @@ def _shown(arguments: argparse.Namespace, directory: Path) -> int:
         print_answer(answer, console)
         print_commands(answer, console, kubernetes=arguments.kubectl)
     sys.stdout.flush()  # the answer needs no file
-    plan.put(directory / "answer.json", f"{text}\n")
-    plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
+    try:
+        plan.put(directory / "answer.json", f"{text}\n")
+        plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
+        _notify(f"the fleet as a page: {directory / 'screen.html'}")
+    except StoreError as error:
+        if not again:
+            raise
+        _notify(f"{error.place}: {error.cause}")
     for sentence in operators.drain(answer) if arguments.drain else ():
         _notify(sentence)
-    _notify(f"the fleet as a page: {directory / 'screen.html'}")
-    return int(arguments.fail_on == "slow" and answer.slow)
+    if arguments.fail_on == "slow" and answer.slow:
+        return 1
+    return 0 if any(one.word not in ("failed", "not screened") for one in answer.lines) else 4
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from paribus.cli.hosts import add_host_keys, add_ssh
+from paribus.cli.hosts import add_host_keys, add_ssh, seconds
 
 EXAMPLE = """\
 example:
@@ -66,19 +66,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_course(parser: argparse.ArgumentParser) -> None:
     """Declare how the screen goes, and when its nodes are had."""
-    add, number = parser.add_argument, partial(parser.add_argument, metavar="N", type=int)
+    add, number = parser.add_argument, partial(parser.add_argument, metavar="N", type=_whole)
+    duration = partial(parser.add_argument, metavar="TIME", type=seconds)
     out = "directory (./HOSTS.screen, of links ./HOSTS.links)"
     add("--out", metavar="DIR", type=Path, help=out)
     add("--resume", action="store_true", help="continue the screen in DIR")
     add("--dry-run", action="store_true", help="say how many rounds and minutes")
-    add("--budget", metavar="TIME", help='start no round after this, such as "1 h"')
+    duration("--budget", help='start no round after this, such as "1 h"')
     number("--at-once", default=0, help="nodes launched on at once (all)")
     number("--step", default=64, help="launches that begin in a second (64; 0: all)")
     partition = "screen its idle nodes, in one job"
     add("--scheduler", metavar="slurm:PARTITION", default="", help=partition)
-    add("--time", metavar="TIME", default="1 h", help="time limit of that job (1 h)")
-    add("--wait", metavar="TIME", help=WAIT)
+    duration("--time", default="1 h", help="time limit of that job (1 h)")
+    duration("--wait", help=WAIT)
     number("--partners", default=8, help="with --wait: fewest other nodes in a batch (8)")
+
+
+def _whole(text: str) -> int:
+    if text.isdecimal() and len(text) < 7:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 999999")
 
 
 def screen(arguments: argparse.Namespace) -> int:

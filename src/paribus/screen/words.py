@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from paribus.core import count, fold, grouped, percent
 from paribus.screen.answer import Answer, Line, Two, Word
 from paribus.screen.course import Question, gpu_of
-from paribus.screen.plan import Screen
 
 MOST_PAIRS = 4
 
@@ -53,18 +52,18 @@ def change(one: Question) -> str:
     return change if math.isnan(one.effect[1]) else f"{change} [{low}, {high}]"
 
 
-def cause(screen: Screen, line: Line) -> str:
+def cause(answer: Answer, line: Line) -> str:
     """Return what a line rests on: for each benchmark its change, of several pairs the slowest."""
     several = grouped((one.metric, one) for one in line.suspects if one.word != "released")
     worst = (min(own, key=lambda q: q.effect[0] if q.fresh else 0.0) for own in several.values())
-    reported = [*filter(None, (_cause(screen, one) for one in worst))]
+    reported = [*filter(None, (_cause(answer, one) for one in worst))]
     if line.again:
         reported.append(f"slow again, as on {line.again}")
     slowest = "slowest: " if reported and len(line.pairs) > 1 else ""
     return slowest + "; ".join(reported) or line.why
 
 
-def _cause(screen: Screen, one: Question) -> str:
+def _cause(answer: Answer, one: Question) -> str:
     text = f"{one.metric} {change(one)}"
     if one.word == "slow":
         return f"{text} after {one.look} fresh rounds"
@@ -72,8 +71,10 @@ def _cause(screen: Screen, one: Question) -> str:
         return ""
     if one.to_go is not None:
         return f"{text}: {count(one.to_go, 'round')} to the next look"
-    margin = percent(screen.margins[one.metric])
-    return f"{text}: not proved to be below the margin of {margin} by the last look"
+    bound = f"the margin of {percent(answer.screen.margins[one.metric])}"
+    if step := answer.coarse.get(one.metric):
+        bound += f" and a step of {percent(step)}"
+    return f"{text}: not proved to be below {bound} by the last look"
 
 
 def headline(answer: Answer) -> str:
@@ -133,7 +134,8 @@ def promise(answer: Answer) -> list[str]:
     """Return the sentences on the error rate, and on how much slower a unit would be found."""
     first, links = answer.course.first, answer.screen.links
     if answer.course.round < first:
-        return [f"The first {first} rounds are not complete, so that nothing is promised yet."]
+        yet = "" if answer.whole else " yet"
+        return [f"The first {first} rounds are not complete, so that nothing is promised{yet}."]
     sentences = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
     thing = "an end" if links else f"a {noun(answer)}"
     for label, found in answer.found.items():

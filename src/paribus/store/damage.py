@@ -107,7 +107,8 @@ def unreadable(error: OSError, path: Path) -> StoreError:
     return StoreError(
         f"cannot be read: {error.strerror}",
         place=str(path),
-        fix="restore it from a copy, or ask for the directory anew where it comes from",
+        fix="make it readable, restore it from a copy, or ask for the directory anew where it"
+        " comes from",
     )
 
 

@@ -11,7 +11,6 @@ import errno
 import fcntl
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from paribus.border import open_own, open_regular
@@ -125,10 +124,13 @@ def held(lock: Path) -> bool:
 
 def _make(directory: Path) -> bool:
     """Return whether the directory was made: False where it was there."""
-    with suppress(FileExistsError):
+    try:
         directory.mkdir(parents=True)
-        return True
-    return False
+    except FileExistsError:
+        if directory.is_symlink():
+            directory.stat()  # raises where it leads nowhere
+        return False
+    return True
 
 
 def _unwritable(place: Path, error: OSError) -> StoreError:

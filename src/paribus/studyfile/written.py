@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from pathlib import Path
@@ -114,13 +115,17 @@ def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:
         if exists(path) or (with_directory and exists(path.with_suffix(".study"))):
             continue
         try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
+            written = text.encode()  # before there is a file
+            with path.open("xb") as file:
+                file.write(written)
         except FileExistsError:
             continue
         except (OSError, ValueError) as error:
+            with suppress(OSError, ValueError):
+                path.unlink()  # a part of it, if the disk is full
             cause = getattr(error, "strerror", None) or error
-            fix = "choose another name, or another directory"
+            other = "choose another name, or another directory"
+            fix = "write it in UTF-8" if isinstance(error, UnicodeError) else other
             raise StudyError(f"cannot be written: {cause}", place=str(path), fix=fix) from error
         return path
     raise AssertionError("count() has no end")

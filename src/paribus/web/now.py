@@ -145,7 +145,7 @@ def _panel(standing: Standing, doing: Doing, kept: _Known) -> Iterator[Html]:
 def _blocks(standing: Standing, doing: Doing, plan: Plan) -> Html:
     """Return a bar for each benchmark: the blocks done, the looks, the effects so far."""
     looks = plan.looks.at
-    most = looks[-1] if looks else max(1, *doing.blocks.values())
+    most = looks[-1] if looks else max([1, *doing.blocks.values()])
     places = [(at, _share(at, most)) for at in looks]
     last, numbers = -APART, []
     for at, x in places:

@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from paribus.core import Scalar, grouped
+from paribus.border import printable
+from paribus.core import Scalar, UserError, grouped
 from paribus.logs.tables.cases import in_order, scalar
 from paribus.logs.tables.table import Row, Table
 
@@ -38,8 +39,15 @@ def sort_columns(
     """Return a table whose cases have the columns that distinguish them, and the facts of the arms.
 
     By the user's word `keys` are columns that distinguish cases, and `part_of_arm` are columns, or
-    parameters of cases, that are facts of the arms.
+    parameters of cases, that are facts of the arms. Raises UserError for a name that no column of
+    the table has.
     """
+    for option, names in (("--key", keys), ("--part-of-arm", part_of_arm)):
+        known = {*table.ignored, *(k for row in table.rows if names for k, _ in row.case.items)}
+        if wrong := [name for name in names if name not in known]:
+            fix = f"give one of: {', '.join(map(printable, sorted(known))) or 'none'}"
+            place = f"{option} {printable(wrong[0])}"
+            raise UserError("names no other column of the table", place=place, fix=fix)
     groups = grouped((row.benchmark, at) for at, row in enumerate(table.rows))
     rows = list(table.rows)
     facts: Facts = {}
