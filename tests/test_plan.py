@@ -122,6 +122,16 @@ def test_a_plan_of_an_older_version_keeps_its_order(tmp_path: Path, monitor: boo
             {"benchmarks": (dataclasses.replace(LATENCY, parameters={"samples": 10}),)},
             "benchmarks.latency.bytes",
         ),
+        (
+            {
+                "benchmarks": (
+                    dataclasses.replace(
+                        LATENCY, parameters={**LATENCY.parameters, "of a newer version": None}
+                    ),
+                )
+            },
+            "benchmarks.latency.of a newer version",
+        ),
     ],
 )
 def test_a_changed_study_is_never_continued(change: dict[str, object], reported: str) -> None:

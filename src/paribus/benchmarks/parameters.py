@@ -30,6 +30,7 @@ def sizes(value: Any, most: int = MOST_OF_MPI) -> list[int]:
     """Return sizes in bytes up to `most`, each once, in the order given.
 
     `value` is a list, or a range that doubles from its low end to its high end, both included.
+    Raises ValueError for other values.
 
     >>> sizes(["8 B", "4 KiB"]), sizes("1 B : 6 B"), sizes(64)
     ([8, 4096], [1, 2, 4, 6], [64])

@@ -161,10 +161,16 @@ class Switches(Switching):
             station.leave()
         try:
             self._execute(arm, "after", arm.after)
-            if self.journal and arm.after:
-                self.journal.revert(arm.name)
-        finally:
-            self._at = [one for one in self._at if one is not arm]
+        except ParibusError:
+            self._forget(arm)
+            raise
+        # Nothing is forgotten when `after` is interrupted: it is run again on exit.
+        if self.journal and arm.after:
+            self.journal.revert(arm.name)
+        self._forget(arm)
+
+    def _forget(self, arm: Arm) -> None:
+        self._at = [one for one in self._at if one is not arm]
 
     @contextmanager
     def at(self, arms: Sequence[Arm]) -> Iterator[None]:

@@ -47,7 +47,8 @@ _LIBRARY = re.compile(
     r"|NCCL version |== CALIPER: |MPICH Slingshot Network Summary: "
 )
 """Lines of UCX, Open MPI, Intel MPI, rdma-core, Slurm, OpenMP, NCCL, Caliper and Cray MPICH, such
-as "[1727.31] [node1:77:0] ucp_context.c:1774 UCX  INFO ..." or "srun: job 4711 queued"."""
+as "[1795238066.241355] [node0:30236:0]     ucp_context.c:1014 UCX  WARN  transport 'ib' is ..." or
+"srun: job 4711 queued"."""
 
 _OF_LIBRARIES = "[lmsONM="
 """The first characters of these lines."""

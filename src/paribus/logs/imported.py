@@ -222,8 +222,9 @@ def judge_rows(
 ) -> Judgement:
     """Return the judgement of logs whose figures are a table, paired in one way or not at all.
 
-    `tools` names the benchmark of Paribus that a label of the table stands for. `share` is that of
-    the error which this interval may take: 0.5 where launches have another one, unpaired or paired.
+    `tools` names the benchmark of Paribus that a label of the table stands for. `share` is the
+    part of the error that this interval may take: 0.5 where the launches are enough to be judged
+    unpaired as well (intervals.py), else 1.
     Raises UserError as `judge_table`.
     """
     table, lacking = without_lacking(table)

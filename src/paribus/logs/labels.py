@@ -431,7 +431,7 @@ def _setting(line: str) -> Label | None:
 
 
 def counted(form: str, text: str) -> Label:
-    """Return the label of a text: what counts launches is apart, and dates are left out.
+    """Return the label of a text: its dates are left out, and what counts launches is `counts`.
 
     >>> counted("==", "np=16 run 3, Mon Nov 30")
     Label(form='==', words='np=16', counts='run 3')

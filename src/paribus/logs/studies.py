@@ -318,7 +318,7 @@ def _settings(
 
 
 def settings_of(study: Measured, arm: str) -> dict[str, tuple[Any, Any]]:
-    """Return what a study file says of an arm, or with "" of the study: by key value and text.
+    """Return value and text, by key, of what a study file says of an arm, or with "" of the study.
 
     The text is how the value is shown: without secrets, and of a hash the first characters.
     """

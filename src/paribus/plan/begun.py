@@ -24,10 +24,10 @@ def note(plan: Plan) -> None:
 
 
 def entry_of(plan: Plan, file: Path) -> Path:
-    """Return the path of the empty file that notes this; raises RuntimeError without HOME.
+    """Return the path of the empty file that notes `plan` as begun from the study file `file`.
 
     A study file names others beside it: so of a link to it the link's place counts, not where the
-    link leads.
+    link leads. Raises RuntimeError without HOME.
     """
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
     name = plan.sha256.encode() + b"\0" + os.fsencode(file.parent.resolve() / file.name)

@@ -287,7 +287,8 @@ def _changed(before: Any, now: Any) -> str:
     """Return the first key in which two tables of a study differ, as its file has it."""
     words = []
     while isinstance(before, dict) and isinstance(now, dict) and before != now:
-        key = next(one for one in {**before, **now} if before.get(one) != now.get(one))
+        # None and no such key differ too: a plan of an older version lacks newer parameters.
+        key = next(one for one in {**before, **now} if before.get(one, ...) != now.get(one, ...))
         before, now = (_by_name(one.get(key)) for one in (before, now))
         words.append({"settings": "plan"}.get(key, key))
     return ".".join(one for one in words if one not in ("parameters", "asked"))

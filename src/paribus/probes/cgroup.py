@@ -120,10 +120,10 @@ def _own(archive: Archive, names: Iterable[str]) -> Any:
 
 
 def _disk_limits(archive: Archive) -> list[str] | Unknown:
-    """Return the limits of disks in our group and all above, sorted: ["rbps=1000 wbps=max"].
+    """Return the limits of disks in our group and all above, sorted.
 
-    Lines are "8:0 rbps=1000 wbps=max"; the disk's number, which other nodes number otherwise, is
-    left out.
+    Of a line "8:0 rbps=104857600 wbps=max riops=max wiops=5000" the disk's number is left out,
+    because other nodes number their disks otherwise.
     """
     found: list[str] = []
     for text in _texts(archive, "io.max"):

@@ -84,7 +84,8 @@ def apart(secret: str) -> str:
     """Return a stand-in that differs from one secret to another: "hidden-kbfd".
 
     It is made of 16 bits of the secret's hash, which distinguish two of them and do not show what
-    they are. It has no digits: numbers in a log count launches.
+    they are. It has letters only: texts in logs that differ in numbers alone may be taken for
+    launches of one thing, 1, 2 and so on.
     """
     digest = sha256(secret.encode(errors="replace")).hexdigest()[:4]
     return f"hidden-{digest.translate(_LETTERS)}"

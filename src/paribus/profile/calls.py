@@ -409,7 +409,7 @@ class _Slots:
         self.taken: set[int] = set()
 
     def take(self, call: Call) -> int:
-        """Return the place of a call's request from now on, -1 for one that makes none."""
+        """Give a call's request a place and return it, -1 for a call that makes no request."""
         if not call.starts:
             return -1
         call.slot = next(i for i in range(len(self.taken) + 1) if i not in self.taken)

@@ -170,7 +170,7 @@ class Dialect:
         return ""
 
     def read_offer(self, printed: str) -> list[str]:
-        """Return a line for each queue in the output of `OFFER`; raises ValueError."""
+        """Return a line for each queue in the output of `OFFER`; raises ValueError for others."""
         raise NotImplementedError
 
 

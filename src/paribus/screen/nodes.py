@@ -80,7 +80,8 @@ class Nodes(Course):
         still = {one.unit: one for one in mine if one.word == "open"}
         about_lower = still.pop(LOWER.name, None)
         for side, members in enumerate(self.groups[metric]):
-            own = [(unit, still[unit], side) for unit in still if unit in {*members}]
+            here = {*members}
+            own = [(unit, one, side) for unit, one in still.items() if unit in here]
             if own or about_lower:
                 others = [unit for unit in members if unit not in no_reference]
                 draw = Randomiser(self.seed, f"{metric} {side} {number}")

@@ -12,7 +12,7 @@ TABLE = ("together", "names", "needs")
 
 
 def parts_of(top: Place, folder: Path) -> Asked:
-    """Return the table [parts], checked; whether its keys change between the arms, the design asks.
+    """Return the table [parts], checked; the design finds out whether its keys change.
 
     `together`: groups of keys that are switched as one change; `names`: the name of a change by one
     of its keys; `needs`: by key, others that it needs switched before.

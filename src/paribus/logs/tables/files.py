@@ -359,7 +359,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _csv(path: Path) -> tuple[list[str], Records]:
-    """Return the names of columns, and the rows: of the separator that gives most known names."""
+    """Return the names of columns, and the rows, split where that gives the most known names."""
     lines = _lines(path)
     above, first = next(((i, line) for i, line in enumerate(lines, 1) if line.strip()), (1, ""))
     headers = {delimiter: _header(first, delimiter) for delimiter in ",\t;"}

@@ -16,8 +16,8 @@ from paribus.readers.units import rate_of, size_of
 _FIRST = "Connecting to host "
 _JSON = '"iperf 3'
 _CONNECTED = re.compile(r"\n\[ *(\d+)\] local \S+ port \d+ connected to ", re.M)
-# "[  5]   0.00-10.00  sec  10.9 GBytes  9.38 Gbits/sec   12             sender"; for UDP with
-# jitter and lost datagrams
+# "[  5]   0.00-1.00   sec  3.15 GBytes  27.1 Gbits/sec    0             sender"; for UDP
+# "[  5]   0.00-1.00   sec   119 MBytes   999 Mbits/sec  0.000 ms  0/3812 (0%)  sender"
 _TOTAL = re.compile(
     r"\n\[ *(\d+|SUM)\](?:\[([RT]X)-C\])? +0\.00-(\d+\.\d\d) +sec +"
     r"(\d+(?:\.\d+)?) ([KMGT]?)Bytes +(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec +"
