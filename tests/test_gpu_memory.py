@@ -85,9 +85,9 @@ def test_a_frozen_plan_and_a_stored_study_keep_their_sizes() -> None:
     frozen = freeze(study(bytes=[GIB // 4]), {})
     assert with_sizes(study(bytes=None), frozen.study).benchmarks == frozen.study.benchmarks
     check_same(frozen, study(bytes=None), {})
-    with pytest.raises(StoreError, match="`benchmarks.gpu_stream.bytes` has changed"):
+    with pytest.raises(StoreError, match=r"`benchmarks\.gpu_stream\.bytes` has changed"):
         check_same(frozen, study(bytes=[GIB]), {})
-    with pytest.raises(StoreError, match="`benchmarks.gpu_stream.gpus` has changed"):
+    with pytest.raises(StoreError, match=r"`benchmarks\.gpu_stream\.gpus` has changed"):
         check_same(frozen, study(bytes=None, gpus=2), {})
 
 

@@ -224,6 +224,11 @@ class Explain(ExplainWords, Design):
 
     # --- stations ---
 
+    def switched(self, name: str) -> tuple[str, ...]:
+        """Return the names of the parts that are switched in launches of this name."""
+        at = self._names.index(name)
+        return tuple(part.name for n, part in enumerate(self.parts) if at >> n & 1)
+
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts of the study: from its plan, else by the changes between its arms."""
