@@ -226,8 +226,7 @@ class Explain(ExplainWords, Design):
 
     def switched(self, name: str) -> tuple[str, ...]:
         """Return the names of the parts that are switched in launches of this name."""
-        at = self._names.index(name)
-        return tuple(part.name for n, part in enumerate(self.parts) if at >> n & 1)
+        return tuple(p.name for n, p in enumerate(self.parts) if self._names.index(name) >> n & 1)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

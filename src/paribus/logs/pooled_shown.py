@@ -60,10 +60,8 @@ def _at_the_end(pool: Pool) -> Iterator[str]:
     """Yield what is not pooled, and which sites may be one machine."""
     yield from (f"Not pooled: {text}" for text in pool.not_pooled)
     if pool.alike:
-        yield (
-            f"Of {listed(pool.alike, 5)} no fact says that it is another machine than that of a"
-            " site before it. One machine again is no other site: then the interval is too short."
-        )
+        named = listed(pool.alike, 5)
+        yield f"Of {named} no fact says that it is another machine; the same one is no other site."
 
 
 def sentence(row: Row) -> str:

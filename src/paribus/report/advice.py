@@ -177,7 +177,7 @@ def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
 
 def _where(judgement: Judgement) -> str:
     """Return where the plan of a study stands, with its file: `ab` wrote one itself."""
-    return " of ".join(("under [plan]", judgement.study.path)).removesuffix(" of ")
+    return f"under [plan] of {path}" if (path := judgement.study.path) else "under [plan]"
 
 
 def run_command(judgement: Judgement) -> str:

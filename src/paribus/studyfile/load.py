@@ -491,8 +491,8 @@ def selections_of(
     read = partial(_selection, folder=folder, tools=_tools(top), notify=notify)
     of_lenses = [keys.study(top, folder) for keys in keys_of(top, "study")]
     adds = [table for one in of_lenses for table in one.adds]
-    if adds and "benchmarks" not in top.table:  # such as replays of a profile
-        tables = []
+    if adds:  # such as replays of a profile
+        tables: list[Any] = top.read("benchmarks", fields.items, [])
     else:
         tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
     if not (tables or adds):

@@ -275,14 +275,13 @@ def _answer(row: Division) -> str:
 def _way_on(row: Division) -> str:
     """Return what decides the parts that are undecided: so many blocks, or less noise."""
     needed = 0.0
-    for one in (one.comparison for one in row.parts if one.word is Word.UNDECIDED):
+    for one in (p.comparison for p in row.parts if p.word in (Word.UNDECIDED, Word.NO_DATA)):
         if one is None or not 0 < one.low <= one.high < math.inf:
             return "more blocks needed"
         beyond = abs(abs(math.log(one.ratio)) - math.log1p(row.margin)) or 1e-9
         needed = max(needed, one.blocks * (math.log(one.high / one.low) / 2 / beyond) ** 2)
-    few = 0 < needed <= LONGER[-1]
-    what = f"about {count(math.ceil(needed), 'block')}" if few else "less noise, or a wider margin,"
-    return f"{what} needed"
+    less = "less noise, or a wider margin, needed"
+    return f"about {count(math.ceil(needed), 'block')} needed" if needed <= LONGER[-1] else less
 
 
 def _together(one: Share) -> str:
