@@ -168,6 +168,11 @@ def test_what_is_above_the_margin_is_marked() -> None:
     )
     assert latency.count("!") == 3
     assert barrier.count("!") < 3
+    assert "!: above the margin" in file.getvalue()
+    file = io.StringIO()
+    print_report(found(noisy, "noisy", margin=0.5), console_on(file, 200))
+    assert "8 to 9 of 10 studies" in file.getvalue()
+    assert "!: above" not in file.getvalue()  # a legend of nothing
 
 
 def _second(launch: Launch, attempt: int) -> Twist:

@@ -71,6 +71,8 @@ def test_no_exception_has_the_code_of_a_rule() -> None:
         (SystemError("error return without exception set"), 2, "no memory is left"),
         (RecursionError("maximum recursion depth exceeded"), 2, "nested more deeply"),
         (PermissionError(13, "Permission denied", "/x"), 2, "/x: Permission denied"),
+        (OSError(36, "File name too long", "/x"), 2, "too long\n  give another path"),
+        (OSError(40, "Too many levels of symbolic links", "/x"), 2, "links\n  give another path"),
         (OSError(28, "No space left on device"), 2, "no space or no inodes are left"),
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
         (KeyboardInterrupt(), 130, ""),

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+import re
 import signal
 import subprocess
 import time
@@ -649,6 +650,37 @@ def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
     assert row.word is Word.WITHHELD  # half of the blocks failed
     assert {one.word for one in row.parts} == {Word.WITHHELD}
     assert "Parts are reported once" in judgement.sentence
+
+
+def test_launches_that_fail_only_with_a_change_name_it() -> None:
+    """The arm fails too, so that no combination is to blame."""
+    frozen = freeze(study(), {})
+
+    def said(is_bad: Any) -> str:
+        evidence = failing(frozen, is_bad)
+        judgement = judgement_of(frozen, evidence, directory="", over={"command": True})
+        return judgement.sentence
+
+    def is_on(launch: Any) -> bool:
+        return launch.arm == "new" or "OMP_DYNAMIC" in launch.arm
+
+    flaky = said(lambda launch: is_on(launch) and launch.number % 5 == 0)
+    assert "Launches fail only with OMP_DYNAMIC." in flaky
+    fixed = said(lambda launch: not is_on(launch) and launch.number % 5 == 0)
+    assert "Launches fail only without OMP_DYNAMIC." in fixed
+    for all_over in (lambda launch: launch.number % 9 == 0, lambda launch: launch.number == 20):
+        assert "Launches fail only" not in said(all_over)
+
+
+def test_a_part_that_stays_undecided_says_what_decides_it() -> None:
+    def said(part: float, blocks: int) -> str:
+        frozen = freeze(study(blocks=blocks), {})
+        judgement = judged(frozen, lambda on: part * ("OMP_PLACES" in on), 0.05)
+        return judgement.sentence
+
+    found = re.search(r"undecided \(about (\d+) blocks needed\)", said(0.055, 18))
+    assert found
+    assert int(found[1]) > 18
 
 
 def test_pictures_of_launches_show_combinations() -> None:

@@ -217,3 +217,30 @@ def test_an_arm_without_hosts_is_given_them(tmp_path: Path) -> None:
         [given] = words_of(shown)
         hosts = hosts_by_arm([given.replace("./", f"{tmp_path}/")])
         assert load_study(study, hosts=hosts).arms[1].hosts is not None
+
+
+@pytest.mark.parametrize("name", ["loop", "x" * 300])
+def test_a_place_where_nothing_can_be_is_not_to_be_made_readable(
+    name: str, tmp_path: Path, errors: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    said = errors("ab", "--a", "true", "--b", "true", "--out", name)
+    assert "name another directory" in said
+    assert "readable" not in said
+
+
+@pytest.mark.parametrize("verb", ["run study.toml", "calibrate study.toml", "screen pocket:2"])
+def test_a_plan_is_not_printed_where_json_is_asked_for(
+    verb: str, tmp_path: Path, errors: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_study(Path(), arms="[arms.a]\n[arms.b]\n")
+    assert "leave --json out" in errors(*verb.split(), "--dry-run", "--json")
+
+
+def test_one_table_in_place_of_a_list_is_given_its_brackets(tmp_path: Path) -> None:
+    path = write_study(tmp_path, arms="[arms.a]\n[arms.b]\n")
+    path.write_text(path.read_text().replace("[[benchmarks]]", "[benchmarks]"))
+    with pytest.raises(StudyError, match=r"write \[\[benchmarks\]\]"):
+        load_study(path)

@@ -258,6 +258,29 @@ def test_sites_say_together_what_each_says(
     assert row["between"] > 0
 
 
+def test_sites_that_may_be_one_machine_are_named(
+    five: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from paribus.logs import pooled as module
+
+    table = json.loads(pooled(capsys, *five, "--json"))
+    assert table["alike"] == [f"site{n}" for n in range(2, 6)]
+    said = " ".join(pooled(capsys, *five).split())
+    assert "Of site2, site3, site4, site5 no fact says that it is another machine" in said
+
+    def elsewhere(name: str, directory: Path) -> Any:
+        one = read(name, directory)
+        nodes = {
+            arm: {node: {**facts, "machine.board": name} for node, facts in of.items()}
+            for arm, of in one.nodes.items()
+        }
+        return replace(one, nodes=nodes)
+
+    monkeypatch.setattr(module, "read", elsewhere)
+    assert json.loads(pooled(capsys, *five, "--json"))["alike"] == []
+    assert "no fact says" not in " ".join(pooled(capsys, *five).split())
+
+
 def test_what_is_not_one_question_is_refused_by_name(
     five: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from mpis import any_mpi, each_mpi, installations
 from paribus.__main__ import main
-from paribus.core import Mpi, UserError
+from paribus.core import Mpi, Skeleton, UserError
 from paribus.launch.local import Captured
 from paribus.launch.machine import first_errors
 from paribus.lenses.profiles.study import read_profile
@@ -280,6 +281,20 @@ def test_shares_are_of_the_time_of_all_ranks() -> None:
     assert taken.timed == pytest.approx(10 / 22, abs=1e-4)
     assert taken.error == pytest.approx(1.96 * (2 * 0.0001) ** 0.5 / 3, abs=1e-4)
     assert "within 0.924 % of the time" in " ".join(file.getvalue().split())
+
+
+def test_of_a_program_without_messages_none_were_early() -> None:
+    taken = summed([record(0), record(1)], "solver", "mpirun")
+    known = {"whole": True, "loop": "", "events": 2, "late": 0.5, "early": 0.0, "off_node": 0.0}
+    skeleton = Skeleton("", 1.0, 0.5)
+    shares = dict.fromkeys(taken.profile.shares, 0.0)
+    for messages in (0.0, 0.5):
+        of = {**shares, "messages_large": messages, "outside": 1 - messages}
+        profile = replace(taken.profile, skeleton=skeleton, shares=of)
+        file = io.StringIO()
+        print_taken(replace(taken, profile=profile, skeleton=known), console_on(file, 200))
+        assert "waits for ranks that come later" in file.getvalue()
+        assert ("of the messages were sent" in file.getvalue()) is bool(messages)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from paribus.profile.calls import (
     select,
     skeleton,
 )
+from paribus.studyfile.load import load_study
 from test_profiler import place, programs, setting  # noqa: F401
 
 # --- programs that were never run -------------------------------------------------------------
@@ -389,3 +390,15 @@ def test_a_replay_has_the_ranks_of_its_profile() -> None:
     assert program.files == {"calls.txt": "paribus-calls 1 4 0\n"}
     with pytest.raises(Exception, match="cannot be started with 2 ranks"):
         replay.command(Request(asked, 2))
+
+
+def test_a_study_may_have_nothing_but_replays(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    head = 'question = "?"\nfactor = "transport"\nprofile = "cg"\n{}'
+    arms = '[arms.a]\ntransport = "shm"\n[arms.b]\ntransport = "tcp"\n'
+    for said in ("", "benchmarks = []\n"):
+        study.write_text(head.format(said) + arms)
+        assert [one.benchmark for one in load_study(study).benchmarks] == ["replay"]
+    study.write_text((head.format("") + arms).replace('profile = "cg"\n', ""))
+    with pytest.raises(StudyError, match="benchmarks: is missing"):
+        load_study(study)

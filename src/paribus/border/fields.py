@@ -105,9 +105,10 @@ class Place:
         try:
             return reader(self.table[key])
         except ValueError as error:
-            # A table is not shown: there may be a password in it.
-            value = None if isinstance(self.table[key], dict) else self.table[key]
-            self.refuse(key, value, "cannot be used", cut(str(error)))
+            value, fix = self.table[key], cut(str(error))
+            if isinstance(value, dict):  # not shown: there may be a password in it
+                value, fix = None, f"write [[{key}]]: a list" if reader is items else fix
+            self.refuse(key, value, "cannot be used", fix)
 
 
 def cut(text: str) -> str:

@@ -24,6 +24,9 @@ from paribus.core import format_bytes
 MOST_TEXT = 1 << 20
 """The most bytes of a file that a person writes: a study, figures, reasons, a benchmark."""
 
+NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)
+"""The errno values of a path at which nothing can be, whatever is done to files and rights."""
+
 MOST_DEPTH = 16
 """The most parts of a dotted key, and levels of a nested value, in TOML; a study needs four.
 

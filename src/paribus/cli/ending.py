@@ -12,6 +12,7 @@ import traceback
 from types import FrameType
 
 from paribus.border import printable
+from paribus.border.inputs import NO_PATH
 from paribus.core import MachineError, ParibusError, UserError, exit_code
 from paribus.launch.space import FAULTS, memory_limits, said_of
 
@@ -112,5 +113,6 @@ def _of_the_machine(error: BaseException) -> ParibusError | None:
         fix = "`cd` to a directory that is there, then try again"
         return UserError("the working directory has been removed", fix=fix)
     kind = MachineError if error.errno in FAULTS else UserError
+    fix = "give another path" if error.errno in NO_PATH else fix
     reason = said_of(error.errno or 0, error.strerror or str(error))
     return kind(reason, place=str(error.filename or ""), fix=fix)

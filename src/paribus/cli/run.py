@@ -276,6 +276,8 @@ def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:
     """Show the plan of a study that would be run in `out`, and return the exit code."""
     from paribus.cli import dry_run
 
+    if arguments.json:
+        raise UserError("a plan has no verdict", place="--dry-run --json", fix="leave --json out")
     script = ""
     if arguments.detach:
         from paribus.schedulers import detached

@@ -224,6 +224,10 @@ class Explain(ExplainWords, Design):
 
     # --- stations ---
 
+    def switched(self, name: str) -> tuple[str, ...]:
+        """Return the names of the parts that are switched in launches of this name."""
+        return tuple(p.name for n, p in enumerate(self.parts) if self._names.index(name) >> n & 1)
+
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts of the study: from its plan, else by the changes between its arms."""

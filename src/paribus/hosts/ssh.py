@@ -248,7 +248,7 @@ _REASONS = (
         "the key {0} cannot be used",
         "check that it is a private key without a passphrase, or in the agent, and has mode 0600",
     ),
-    (r"Could not resolve hostname (\S+):", "no address is known for {0}", "check `hosts`"),
+    (r"Could not resolve hostname (\S+):", "no address is known for {0}", "check its spelling"),
     (
         r"(Connection refused|Connection timed out|No route to host|Network is unreachable)",
         "no ssh server answers: {0}",

@@ -249,11 +249,13 @@ def _said(one: Different) -> str:
 
 
 def basis(rows: Calibration) -> str:
-    """Return the note below the table."""
+    """Return the note below the table, with a legend of its marks where it has any."""
+    legend = "!: above the margin, so equal arms stay undecided. "
+    legend *= any(share > one.margin for one in rows.least for share in one.shares)
     return (
-        f"!: above the margin, so equal arms stay undecided. From {count(rows.pairs, 'block')} or"
-        " more. So far from the margin 8 to 9 of 10 studies are decided in normal noise, fewer with"
-        " outliers. Of several sizes the worst counts, each by itself."
+        f"{legend}From {count(rows.pairs, 'block')} or more. So far from the margin 8 to 9 of 10"
+        " studies are decided in normal noise, fewer with outliers. Of several sizes the worst"
+        " counts, each by itself."
     )
 
 

@@ -32,6 +32,7 @@ from paribus.core import (
     Verdict,
     Word,
     count,
+    matches,
     usable,
 )
 from paribus.judge.headlines import margin_of, replay, series_of
@@ -57,6 +58,9 @@ SCATTERED = 0.05
 
 LOCAL = ("arm.hosts", "arm.nodes", "arm.scheduler", "arm.adapter", "arm.build")
 """How keys of settings begin that say where an arm is measured: other sites may have others."""
+
+OF_MACHINES = ("machine.", "cpu.", "memory.", "net.", "os.", "storage.")
+"""How keys of facts begin that say which machine it is."""
 
 GIVE = f"give at least {FEWEST} study directories, or files of `paribus pack`, of one question"
 
@@ -103,12 +107,14 @@ class Row:
 class Pool:
     """Studies of one question from several sites, and what they say together.
 
-    `not_pooled` names the benchmarks that not all sites have, or not alike.
+    `not_pooled` names the benchmarks that not all sites have, or not alike; `alike` the sites of
+    which no fact says that their machines are others than those of a site before them.
     """
 
     sites: tuple[Measured, ...]
     rows: tuple[Row, ...]
     not_pooled: tuple[str, ...]
+    alike: tuple[str, ...]
 
 
 def pool_of(paths: Sequence[Path]) -> Pool:
@@ -137,7 +143,19 @@ def pool_of(paths: Sequence[Path]) -> Pool:
         raise UserError(f"{NOT_COMPARABLE}: {why}", place="paribus pool", fix=GIVE)
     arms = [one.name for one in first.plan.study.arms[1:]]
     rows = (_row(sites, label, arm) for label in labels for arm in arms)
-    return Pool(sites, tuple(rows), tuple(left))
+    machines = [_machines(one) for one in sites]
+    alike = (one.name for n, one in enumerate(sites) if machines[n] in filter(None, machines[:n]))
+    return Pool(sites, tuple(rows), tuple(left), tuple(alike))
+
+
+def _machines(one: Measured) -> frozenset[tuple[str, str]]:
+    """Return the facts by which the machines of the reference are known; none if unread."""
+    return frozenset(
+        (key, text_of(facts, key))
+        for facts in one.nodes.get(one.judgement.reference, {}).values()
+        for key in facts
+        if matches(key, OF_MACHINES) and classify(key).kind == "identical"
+    )
 
 
 def _opened(path: Path, stack: ExitStack) -> Path:

@@ -51,9 +51,17 @@ def print_pool(pool: Pool, console: Console) -> None:
             print_rows(console, head, rows, right={1, 2, 3}, coloured=(0,))
         for text in notes(row):
             line(console, text)
-    for text in pool.not_pooled:
-        line(console, text, name="Not pooled")
+    for text in _at_the_end(pool):
+        line(console, text)
     line(console, NOTE, style="dim")
+
+
+def _at_the_end(pool: Pool) -> Iterator[str]:
+    """Yield what is not pooled, and which sites may be one machine."""
+    yield from (f"Not pooled: {text}" for text in pool.not_pooled)
+    if pool.alike:
+        named = listed(pool.alike, 5)
+        yield f"Of {named} no fact says that it is another machine; the same one is no other site."
 
 
 def sentence(row: Row) -> str:
@@ -140,6 +148,7 @@ def to_json(pool: Pool) -> dict[str, Any]:
         ],
         "rows": [_row(row) for row in pool.rows],
         "not_pooled": list(pool.not_pooled),
+        "alike": list(pool.alike),
     }
 
 
@@ -189,7 +198,7 @@ def page(pool: Pool) -> str:
         *_answer(pool),
         *sites,
     )
-    left = (element("p", escape(f"Not pooled: {text}")) for text in pool.not_pooled)
+    left = (element("p", escape(text)) for text in _at_the_end(pool))
     note = element("p", escape(NOTE), kind="small")
     return document(study.question, join(header, *map(_section, pool.rows), *left, note))
 

@@ -113,7 +113,7 @@ def _too_short(judgement: Judgement) -> list[str]:
     if not (labels := [label for label in dict.fromkeys(empty) if label in ended]):
         return []
     step = f"No data ({listed(labels, 5)}): the budget ended before the first block was complete."
-    way = "Raise the budget under [plan], or measure fewer benchmarks and cases"
+    way = f"Raise the budget {_where(judgement)}, or measure fewer benchmarks and cases"
     return [f"{step} {way}, and use a new directory."]
 
 
@@ -161,18 +161,23 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
     if not measured:
         return f"a verdict takes about {count(needed, 'block')} in total."
     way = _under_plan(judgement, done, needed)
-    way = way or f"Set {design.blocks_key} = {needed} under [plan]"
+    way = way or f"Set {design.blocks_key} = {needed} {_where(judgement)}"
     each = f"each a {lookup.unit(judgement)} of each arm"
     more = f"about {count(needed - done, 'more block')} needed, {each}"
     return f"{more}. {way} and use a new directory."
 
 
 def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
-    """Return what to change under [plan] for `needed` blocks; "" if it allows as many."""
+    """Return what to change in the plan for `needed` blocks; "" if it allows as many."""
     settings, key = judgement.study.settings, design_of(judgement.study).blocks_key
     ways = [f"set {key} = {needed}"] if needed > settings.blocks else []
     ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
-    return f"{' and '.join(ways).capitalize()} under [plan]" if ways else ""
+    return f"{' and '.join(ways).capitalize()} {_where(judgement)}" if ways else ""
+
+
+def _where(judgement: Judgement) -> str:
+    """Return where the plan of a study stands, with its file: `ab` wrote one itself."""
+    return f"under [plan] of {path}" if (path := judgement.study.path) else "under [plan]"
 
 
 def run_command(judgement: Judgement) -> str:

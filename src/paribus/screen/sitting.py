@@ -65,6 +65,8 @@ def _check(arguments: argparse.Namespace) -> None:
     if bool(arguments.hosts) == bool(arguments.scheduler):
         cause, place = "one of the two says which nodes", "HOSTS, --scheduler"
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
+    elif arguments.dry_run and arguments.json:
+        cause, place, fix = "there is no answer yet", "--dry-run --json", "leave --json out"
     elif arguments.racks and not arguments.links:
         cause, place, fix = "racks matter to links alone", "--rack", "add --links"
     elif len(arguments.networks) > 1 and not arguments.links:

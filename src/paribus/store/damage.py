@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from paribus.border.inputs import NO_PATH
 from paribus.core import StoreError
 from paribus.store import bounded
 
@@ -104,12 +105,9 @@ def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
 
 def unreadable(error: OSError, path: Path) -> StoreError:
     """Return the error for a file of a study directory that cannot be read, as `error` says."""
-    return StoreError(
-        f"cannot be read: {error.strerror}",
-        place=str(path),
-        fix="make it readable, restore it from a copy, or ask for the directory anew where it"
-        " comes from",
-    )
+    fix = "make it readable, restore it from a copy, or ask for the directory anew where it comes"
+    fix = "name another directory" if error.errno in NO_PATH else f"{fix} from"
+    return StoreError(f"cannot be read: {error.strerror}", place=str(path), fix=fix)
 
 
 def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:

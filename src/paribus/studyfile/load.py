@@ -488,14 +488,18 @@ def selections_of(
     top: Place, folder: Path, notify: Callable[[str], None] | None
 ) -> tuple[tuple[Selection, ...], Mapping[str, Any]]:
     """Return the benchmarks of a study file, and the fields of Study that keys of lenses give."""
-    tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
     read = partial(_selection, folder=folder, tools=_tools(top), notify=notify)
-    if not tables:
-        top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     of_lenses = [keys.study(top, folder) for keys in keys_of(top, "study")]
+    adds = [table for one in of_lenses for table in one.adds]
+    if adds:  # such as replays of a profile
+        tables: list[Any] = top.read("benchmarks", fields.items, [])
+    else:
+        tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
+    if not (tables or adds):
+        top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     each = next((one.each for one in of_lenses if one.each), lambda place, read: (read(place),))
     found: list[Selection] = []
-    for index, table in enumerate((*tables, *(table for one in of_lenses for table in one.adds))):
+    for index, table in enumerate((*tables, *adds)):
         if top.full:
             break
         with top.noting():

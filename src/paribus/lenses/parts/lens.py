@@ -22,6 +22,7 @@ from paribus.core import (
     Seen,
     Study,
     Word,
+    count,
     format_changes,
 )
 from paribus.core.changes import (
@@ -33,7 +34,7 @@ from paribus.core.changes import (
     plain_name,
     value_text,
 )
-from paribus.designs import explain
+from paribus.designs import design_of, explain
 from paribus.judge.headlines import pooled_ratios
 from paribus.probes.variables import reported
 from paribus.report import export
@@ -46,6 +47,7 @@ from paribus.report.rows import kept
 from paribus.report.unequal import explaining
 from paribus.report.wording import clean
 from paribus.stats import parts as stats
+from paribus.stats.looks import LONGER
 from paribus.stats.opposites import Opposed
 from paribus.stats.verdict import judge
 from paribus.words.lists import listed
@@ -218,9 +220,25 @@ def change(comparison: Comparison | None) -> str:
 def lead(judgement: Judgement, rows: Rows) -> str:
     """Return the answer of each benchmark, which follows the first sentence of the report."""
     several = len(rows) > 1
-    return clean(
-        " ".join(f"{f'{one.benchmark}: ' if several else ''}{_answer(one)}" for one in rows)
-    )
+    said = [f"{f'{one.benchmark}: ' if several else ''}{_answer(one)}" for one in rows]
+    return clean(" ".join([*said, *_failing(judgement)]))
+
+
+def _failing(judgement: Judgement) -> list[str]:
+    """Return a sentence on what all launches that fail share, by chance in 5 % of studies."""
+    design = design_of(judgement.study)
+    if not isinstance(design, explain.Explain):
+        return []
+    tallies, found = judgement.tallies, []
+    known = [(design.switched(t.arm), t.launches, t.failures - t.faults) for t in tallies]
+    launches, failed = sum(one[1] for one in known), sum(one[2] for one in known)
+    for name in (part.name for part in design.parts) if failed else ():
+        for word, on in (("with", True), ("without", False)):
+            such = [one for one in known if (name in one[0]) is on]
+            by_chance = (sum(one[1] for one in such) / launches) ** failed
+            if sum(one[2] for one in such) == failed and by_chance <= 0.025 / len(design.parts):
+                found.append(f"{word} {name}")
+    return [f"Launches fail only {listed(found, last=' and ')}."] if found else []
 
 
 def _answer(row: Division) -> str:
@@ -245,13 +263,25 @@ def _answer(row: Division) -> str:
         parts.append(f"{listed(none, last=' and ')} {have} no part (equivalent)")
     if open_:
         are = "is" if len(open_) == 1 else "are"
-        parts.append(f"{listed(open_, last=' and ')} {are} undecided")
+        parts.append(f"{listed(open_, last=' and ')} {are} undecided ({_way_on(row)})")
     sentences.append(f"{'; '.join(parts)}.")
     sentences.append(f"Together, {REST}: {change(row.rest)}.")
     sentences += [f"{_together(one)}." for one in row.acting[:2]]
     if row.fixed:
         sentences.append(f"Cannot be separated: {listed(list(row.fixed), 4)}.")
     return " ".join(sentences)
+
+
+def _way_on(row: Division) -> str:
+    """Return what decides the parts that are undecided: so many blocks, or less noise."""
+    needed = 0.0
+    for one in (p.comparison for p in row.parts if p.word in (Word.UNDECIDED, Word.NO_DATA)):
+        if one is None or not 0 < one.low <= one.high < math.inf:
+            return "more blocks needed"
+        beyond = abs(abs(math.log(one.ratio)) - math.log1p(row.margin)) or 1e-9
+        needed = max(needed, one.blocks * (math.log(one.high / one.low) / 2 / beyond) ** 2)
+    less = "less noise, or a wider margin, needed"
+    return f"about {count(math.ceil(needed), 'block')} needed" if needed <= LONGER[-1] else less
 
 
 def _together(one: Share) -> str:

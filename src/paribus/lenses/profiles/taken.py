@@ -41,14 +41,14 @@ def _skeleton(taken: Taken) -> str:
             " between two groups, or requests that are not known."
         )
     part = "all" if known["whole"] else f"{known['loop'] or 'a part'} of"
-    waits = (
-        ""
-        if known["off_node"]
-        else (
-            f" {percent(known['late'])} of the time in MPI waits for ranks that come later;"
-            f" {percent(known['early'])} of the messages were sent before they were needed."
-        )
-    )
+    waits = ""
+    if not known["off_node"]:
+        waits = f" {percent(known['late'])} of the time in MPI waits for ranks that come later"
+        if any(taken.profile.shares[f"messages_{size}"] for size in ("small", "middle", "large")):
+            waits += (
+                f"; {percent(known['early'])} of the messages were sent before they were needed"
+            )
+        waits += "."
     took = format_seconds(taken.profile.skeleton.seconds)
     return f"Its skeleton has {part} the calls, {known['events']:,} in {took}.{waits}"
 
