@@ -20,8 +20,11 @@ from paribus.logs.output import Failure, Output
 from paribus.logs.ranks import is_of_one_rank, started
 from paribus.readers.known import complaints
 from paribus.readers.launches import (
+    BY_SHELL,
     FAILED,
+    MEASURES_NOTHING,
     NEVER_STARTED,
+    by_shell,
     exit_code,
     not_started,
     says_failed,
@@ -30,9 +33,6 @@ from paribus.readers.text import within
 
 LONGEST = 160
 """Characters of a line that are quoted."""
-
-MEASURES_NOTHING = frozenset({"xthi", "hello_jobstep", "gpus_for_tasks", "hostname", "nvidia-smi"})
-"""Programs that jobs start before what they measure, to show where their ranks and GPUs are."""
 
 LEAST_TORN = 3
 """Outputs of a tool with lines of another output, from which on all of the text are mixed.
@@ -64,17 +64,27 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     titled = [one for one in outputs if one.title or one.readers]
     titles = [one.title_line for one in titled]
     phrases = (*FAILED, *complaints())
-    if not within(phrases, text) and exit_code(text) is None:
+    if not within((*phrases, *BY_SHELL), text) and exit_code(text) is None:
         return []
-    lines = enumerate(text.split("\n"), 1)
-    failing = {n: s.strip() for n, s in lines if says_failed(s, phrases) or exit_code(s)}
+    lines = [*enumerate(text.split("\n"), 1)]
+    codes = {n: code for n, line in lines if (code := exit_code(line)) is not None}
+    of_shell = {n: program for n, s in lines if (program := by_shell(s.strip())) is not None}
+    failing = {
+        n: s.strip() for n, s in lines if says_failed(s, phrases) or codes.get(n) or n in of_shell
+    }
     first_lines = _first_lines(text, outputs).items()
     begun = {n: line for n, line in first_lines if n not in failing or exit_code(line)}
     begins = [*begun]
     lost: dict[tuple[int, int], list[Failure]] = {}
+    others: list[Failure] = []
     for number, line in failing.items():
         before, never = (bool(within(of, line)) for of in (complaints(), NEVER_STARTED))
-        failure = Failure(number, line[:LONGEST], before=before and bool(titles))
+        never = never or bool(of_shell.get(number))
+        another = _measures_nothing(not_started(line), titled)
+        failure = Failure(number, line[:LONGEST], (), another, before and bool(titles))
+        if another and number in of_shell:
+            others.append(failure)
+            continue
         # How many titles, and how many first lines of launches, stand above the line.
         titles_above, begins_above = bisect_left(titles, number), bisect_left(begins, number)
         last_title = [0, *titles][titles_above]
@@ -82,7 +92,7 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
         parted = bool(begins_above) and begins[begins_above - 1] > last_title
         begins_below = begins_above < len(begins) and begins[begins_above] < next_title
         here = lost.get((titles_above, begins_above), [])
-        if exit_code(line) and titles_above and not parted:
+        if exit_code(line) and titles_above and not parted and 0 not in codes.values():
             continue
         of = [] if begins_below or failure.before else titled[titles_above : titles_above + 1]
         if titles_above and not parted and not (before and titled[titles_above - 1].failure):
@@ -93,10 +103,9 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
         last = here[-1] if here else None
         if last is None or (before and (last.before or within(NEVER_STARTED, last.text))):
             labels = above([begun[begins[begins_above - 1]]], 0).labels if parted else ()
-            another = _measures_nothing(not_started(line), titled)
-            failure = failure._replace(labels=labels, another=another)
+            failure = failure._replace(labels=labels)
             lost.setdefault((titles_above, begins_above), []).append(failure)
-    return [failure for several in lost.values() for failure in several]
+    return [*(failure for several in lost.values() for failure in several), *others]
 
 
 def _measures_nothing(program: str, outputs: Sequence[Output]) -> bool:
