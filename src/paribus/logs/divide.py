@@ -194,8 +194,7 @@ def _labels(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
     stands between two others, unless it stands above the first as well. Commands are kept: one may
     be that of a program that printed nothing. Lines on the whole job stand above the first output:
     of the labels of a form there only those next to it count, as many as another output has, if
-    one has any. So they do below a launch that failed, whose message may have more lines, but for
-    labels that only a script prints.
+    one has any; so also below a launch that failed, whose message may have more lines.
     """
     named = [one.labels for one in between]
     if len(named) < 2:
@@ -203,14 +202,9 @@ def _labels(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
     below = above(last.rsplit("\n", MOST)[1:], found[-1].deeper).labels
     closing = {one for one in below if not one.form.startswith(COMMAND)} - set(named[0])
     most: Counter[str] = Counter()
-    sure = [one.labels for one in between[1:] if not one.below] or named
-    for of in sure:
+    for of in [one.labels for one in between[1:] if not one.below] or named:
         most |= Counter(label.form for label in of if label.words)
-    rest = [_nearest(one, most) if one.below else one.labels for one in between[1:]]
-    return [
-        _nearest(between[0], most),
-        *(tuple(one for one in of if one not in closing) for of in rest),
-    ]
+    return [tuple(o for o in _nearest(one, most) if o not in closing) for one in between]
 
 
 def _nearest(one: Above, most: Mapping[str, int]) -> tuple[Label, ...]:
@@ -220,10 +214,10 @@ def _nearest(one: Above, most: Mapping[str, int]) -> tuple[Label, ...]:
     """
     forms = [label.form for label in one.labels]
     near = []
-    for n, label in enumerate(one.labels):
-        plain = label.words.startswith(f"{label.form} ") or (label.form == WORDS and label.words)
-        others = most[label.form] or (0 if one.below and plain else len(forms))
-        near += [label] * (forms[n:].count(label.form) <= others)
+    for n, (form, words, _) in enumerate(one.labels):
+        of_message = one.below and (words.startswith(f"{form} ") or (form == WORDS and words))
+        if forms[n:].count(form) <= (most[form] or (0 if of_message else len(forms))):
+            near.append(one.labels[n])
     return tuple(near)
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from paribus.probes.discreet import discreet
 from paribus.probes.variables import apart
 from paribus.readers.known import complaints
-from paribus.readers.launches import MEASURES_NOTHING, by_shell, exit_code, failed, not_started
-from paribus.readers.text import line_at, within
+from paribus.readers.launches import MEASURES_NOTHING, exit_code, failed, not_started, says_failed
+from paribus.readers.text import line_at
 
 MOST = 40
 """Lines above a title in which labels are looked for."""
@@ -174,8 +174,8 @@ class Above(NamedTuple):
     """What stands above an output: its labels, from the first line to the last.
 
     `characters` is how many characters directly above the output hold them; the last `commands` of
-    these are the commands directly above it, which belong to the output. `below` is whether they
-    stand below a line that says that a launch failed, so that some may be more of that message.
+    these are the commands directly above it, which belong to the output. `below` is whether some
+    may be of the message of a launch that failed.
     """
 
     labels: tuple[Label, ...] = ()
@@ -396,7 +396,7 @@ def _command(line: str) -> str:
 
 
 def _failed(line: str) -> bool:
-    return failed(line) or bool(within(complaints(), line)) or by_shell(line) is not None
+    return failed(line) or says_failed(line, complaints())
 
 
 def _own_form(line: str) -> Label | None:

@@ -539,8 +539,7 @@ def _refused_too_often(logs: Logs) -> dict[str, Because]:
     every = Counter(log.arm for kind in logs.kinds for log in kind.logs)
     every.update(one.arm for one in logs.unread if one.tool)
     failed = _failed_launches(logs)
-    # Launches of which not even the tool is known count against every tool: if there is one only,
-    # with those that are known to be of it.
+    # Launches of which not even the tool is known count against every tool, apart if there are two.
     open_to = max(2, len(logs.kinds))
     lost = Counter(one.arm for one, of in failed if one.lost and len(of) == open_to)
     with_lost = {arm: every[arm] + lost[arm] for arm in logs.arms}

@@ -58,8 +58,8 @@ BY_SHELL = (
     *("not found", "No such file", "Permission denied", "annot execute", "shared libraries: "),
     *("Killed", "Aborted", "Bus error", "Illegal instruction"),
 )
-"""What is in lines of a shell on a program that it did not find, or that a signal ended. That of a
-server or a monitor, which a script ends so, is none."""
+"""What is in lines of a shell on a program that it did not find or that a signal ended, but for
+servers and monitors, which a script ends so."""
 
 _EXITED = re.compile(r"(?im)^(?:exit[ _](?:code|status)|return ?code|rc)\W{1,3}(\d{1,4})\W*$")
 
@@ -74,8 +74,9 @@ def failed(text: str) -> bool:
 
 
 def says_failed(line: str, phrases: Sequence[str] = FAILED) -> bool:
-    """Return whether a line says by one of the phrases that a launch failed."""
-    return bool(within(phrases, line)) and not within(GOES_ON, line)
+    """Return whether a line says by one of the phrases, or as a shell, that a launch failed."""
+    said = within(phrases, line) and not within(GOES_ON, line)
+    return bool(said) or by_shell(line.strip()) is not None
 
 
 def exit_code(text: str) -> int | None:
