@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from log_folders import FIXTURES
-from paribus.logs.launches import MEASURES_NOTHING
+from log_folders import FIXTURES, osu
 from paribus.logs.recognise import Held, readings
+from paribus.readers.launches import MEASURES_NOTHING
 from paribus.readers.text import plain
 
 OUTPUTS = [
@@ -222,3 +222,85 @@ def test_an_output_that_ends_in_what_its_tool_complains_of_failed_once() -> None
     (why,) = held.problems
     assert (why.output, why.tool) == (2, "iperf3")
     assert "control socket" in why.detail
+
+
+STYLES = (
+    *(
+        "",
+        "+ mpirun -np 2 ./bench\n",
+        "=== run {} ===\n",
+        "# lustre\n",
+        "Starting launch {} of 9\n",
+    ),
+    *("#############\n# launch {} #\n#############\n", "ITER={}\n", "  1) gcc/12.2   2) osu/7.4\n"),
+)
+BOX = (
+    f"{'=' * 80}\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9\n"
+    f"=   CLEANING UP REMAINING PROCESSES\n{'=' * 80}\n"
+    "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n"
+    "This typically refers to a problem with your application.\n"
+)
+FRAMED = (
+    f"{'-' * 74}\nmpirun was unable to launch the application as it could not access\n"
+    f"Executable: ./x\n{'-' * 74}\n2 total processes failed to start\n"
+)
+ENDED = (
+    BOX,
+    "./job.sh: line 12:  4711 Killed                  ./bench\n",
+    "./job.sh: line 12: 4711 Aborted                 (core dumped) ./bench\n",
+    "srun: error: n1: task 0: Killed\n",
+    "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode -1.\n",
+)
+MISSING = (
+    "./job.sh: line 12: ./bench: No such file or directory\n",
+    "bash: osu_latency: command not found\n",
+    "./bench: error while loading shared libraries: libmpi.so.40: cannot open shared object\n",
+    FRAMED,
+)
+
+
+@given(
+    style=st.sampled_from(STYLES),
+    code=st.sampled_from(("", "rc={}\n", "exit code: {}\n\n")),
+    at=st.integers(0, 8),
+    failed=st.one_of(
+        st.tuples(st.just(0), st.sampled_from(MISSING)),
+        st.tuples(st.sampled_from((3, 6, 11)), st.sampled_from(ENDED)),
+    ),
+)
+def test_one_launch_that_failed_counts_once_and_changes_no_other(
+    style: str, code: str, at: int, failed: tuple[int, str]
+) -> None:
+    """Of nine; it has so many lines of an output, and the message may have lines of its own."""
+    kept, message = failed
+    launches = [
+        style.replace("{}", str(i)) + osu(1 + i / 10) + code.replace("{}", "0") for i in range(9)
+    ]
+    lines = osu().splitlines(keepends=True)[:kept]
+    died = style.replace("{}", str(at)) + "".join(lines) + message + code.replace("{}", "137")
+    held = _read("".join((*launches[:at], died, *launches[at:])))
+    clean = _read("".join(launches))
+    assert [one.reading for one in held.found] == [one.reading for one in clean.found]
+    assert [one.labels for one in held.found] == [one.labels for one in clean.found]
+    (why,) = held.problems
+    assert why.lost == (kept == 0)
+
+
+@pytest.mark.parametrize("code", ["rc=2\n", "exit code: 137\n"])
+def test_an_exit_code_is_that_of_the_output_above_where_others_are_0(code: str) -> None:
+    """An output of OSU has no last line: with an exit code it may be half of one."""
+    text = "".join(f"{osu()}rc=0\n" for _ in range(3)) + osu(2.0, 5) + code + osu() + "rc=0\n"
+    held = _read(text)
+    assert len(held.found) == 4
+    (why,) = held.problems
+    assert (why.output, why.tool) == (4, "osu_latency")
+
+
+def test_a_shell_that_lacks_module_costs_no_output_and_hides_no_failure() -> None:
+    said = "./job.sh: line 3: module: command not found\n"
+    text = f"=== lustre ===\n{said}{osu()}=== nfs ===\n{said}mpirun: command not found\n"
+    held = _read(text + f"=== nfs ===\n{said}{osu()}")
+    assert [one.labels for one in held.found] == [{"==": "lustre"}, {"==": "nfs"}]
+    assert [why.line for why in held.problems if why.lost] == [text.count("\n")]
+    monitor = "./job.sh: line 9:  4711 Killed                  vmstat 1 > vmstat.log\n"
+    assert not _read(f"{osu()}{monitor}{osu()}").problems

@@ -435,3 +435,16 @@ def test_logs_that_are_not_compared_may_be_called_as_a_kind_that_is(tmp_path: Pa
         [one.label for one in logs.kinds] == [one.label for one in logs.unmatched] == ["osu_mbw_mr"]
     )
     assert "launches failed" not in names_of(judged(tmp_path / "a", tmp_path / "b"))
+
+
+def test_launches_that_failed_with_and_without_an_output_count_together(tmp_path: Path) -> None:
+    good = [osu(1 + i / 1000) for i in range(10)]
+    lost = "./job.sh: line 12: ./osu_latency: No such file or directory\nrc=127\n"
+    bad = f"{osu()}srun: error: n1: task 0: Killed\nrc=137\n"
+    texts = {arm: "".join(f"{one}rc=0\n" for one in good) for arm in "ab"}
+    texts["b"] = bad + texts["b"] + lost
+    for arm, text in texts.items():
+        write(tmp_path / arm, {"job.log": text})
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert words_of(found) == {"osu_latency": "withheld"}
+    assert "0 of 10 of arm a, 2 of 12 of b" in text_of(found, "launches failed")

@@ -23,6 +23,7 @@ from pyarrow import parquet
 from paribus.core import Case, UserError
 from paribus.logs.tables import files
 from paribus.logs.tables.cases import read_case
+from paribus.logs.tables.columns import distinguishes
 from paribus.logs.tables.files import MOST_LINE, read_tables
 from paribus.logs.tables.launches import Arrangement, arrange
 
@@ -566,6 +567,15 @@ def test_line_numbers_follow_quoted_line_breaks(tmp_path: Path) -> None:
     rows = [{"note": "two\nlines", **row} for row in changed(GOOD, 3, value=-1)]
     reported = refusal(written(tmp_path, as_csv(rows)))
     assert "row 4 (line 8), column value: -1 is not above zero" in reported
+
+
+@pytest.mark.parametrize(
+    "name", ["run", "rep", "Run #", "replicate", "attempt", "trial", "round", "job id", "timestamp"]
+)
+def test_columns_that_count_rows_make_no_cases(name: str) -> None:
+    assert not distinguishes(name)
+    assert distinguishes("nodes")
+    assert distinguishes("ring")
 
 
 # --- properties -----------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from paribus.logs.labels import (
     COMMAND,
     FARTHEST,
     MOST,
+    WORDS,
     Above,
     Label,
     above,
@@ -56,12 +57,15 @@ _OF_LIBRARIES = "[lmsONM="
 _NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
 """A line of NCCL_DEBUG, such as "node1:77:91 [0] NCCL INFO Bootstrap ..."."""
 
-_FRAME = re.compile(rf"-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}(?=\n|\Z)")
-"""A message of Open MPI between two rules of 74 dashes."""
+_FRAME = re.compile(
+    rf"(?:-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}"
+    r"|={60,}\n(?:=   [^\n]*\n){1,9}={60,})(?=\n|\Z)"
+)
+"""A message of Open MPI between two rules of 74 dashes, or of Hydra in a box."""
 
 _NOISY = (
     *("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----"),
-    *("== C", "MPIC"),
+    *("== C", "MPIC", "===="),
 )
 """How lines of libraries begin that no head of a reader finds."""
 
@@ -191,7 +195,7 @@ def _labels(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
     stands between two others, unless it stands above the first as well. Commands are kept: one may
     be that of a program that printed nothing. Lines on the whole job stand above the first output:
     of the labels of a form there only those next to it count, as many as another output has, if
-    one has any.
+    one has any; so also below a launch that failed, whose message may have more lines.
     """
     named = [one.labels for one in between]
     if len(named) < 2:
@@ -199,12 +203,23 @@ def _labels(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
     below = above(last.rsplit("\n", MOST)[1:], found[-1].deeper).labels
     closing = {one for one in below if not one.form.startswith(COMMAND)} - set(named[0])
     most: Counter[str] = Counter()
-    for of in named[1:]:
+    for of in [one.labels for one in between[1:] if not one.below] or named:
         most |= Counter(label.form for label in of if label.words)
-    forms = [label.form for label in named[0]]
-    near = (forms[n:].count(form) <= (most[form] or len(forms)) for n, form in enumerate(forms))
-    first = tuple(one for one, is_near in zip(named[0], near, strict=True) if is_near)
-    return [first, *(tuple(one for one in of if one not in closing) for of in named[1:])]
+    return [tuple(o for o in _nearest(one, most) if o not in closing) for one in between]
+
+
+def _nearest(one: Above, most: Mapping[str, int]) -> tuple[Label, ...]:
+    """Return the labels nearest to an output: of each form as many as `most` says another has.
+
+    Of a form that no other has all are left, but no words and names below a launch that failed.
+    """
+    forms = [label.form for label in one.labels]
+    near = []
+    for n, (form, words, _) in enumerate(one.labels):
+        of_message = one.below and (words.startswith(f"{form} ") or (form == WORDS and words))
+        if forms[n:].count(form) <= (most[form] or (0 if of_message else len(forms))):
+            near.append(one.labels[n])
+    return tuple(near)
 
 
 def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
@@ -344,9 +359,8 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> dict[int, str]:
     """Return the lines of libraries by their numbers, without those on a launch that failed."""
     found: dict[int, int] = {}  # where such lines begin and end
     for line, at in lines:
-        if text[at] == "-":
-            if frame := _FRAME.match(text, at):
-                found.setdefault(line, frame.end() + 1)
+        if text[at] in "-=" and (frame := _FRAME.match(text, at)):
+            found.setdefault(line, frame.end() + 1)
         elif text[at] in _OF_LIBRARIES and _LIBRARY.match(text, at):
             found[line] = text.find("\n", at) + 1 or len(text)
     at = text.find("NCCL")  # its lines begin with the name of a host

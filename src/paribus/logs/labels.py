@@ -15,8 +15,8 @@ from typing import NamedTuple
 from paribus.probes.discreet import discreet
 from paribus.probes.variables import apart
 from paribus.readers.known import complaints
-from paribus.readers.launches import exit_code, failed
-from paribus.readers.text import line_at, within
+from paribus.readers.launches import MEASURES_NOTHING, exit_code, failed, not_started, says_failed
+from paribus.readers.text import line_at
 
 MOST = 40
 """Lines above a title in which labels are looked for."""
@@ -174,12 +174,14 @@ class Above(NamedTuple):
     """What stands above an output: its labels, from the first line to the last.
 
     `characters` is how many characters directly above the output hold them; the last `commands` of
-    these are the commands directly above it, which belong to the output.
+    these are the commands directly above it, which belong to the output. `below` is whether some
+    may be of the message of a launch that failed.
     """
 
     labels: tuple[Label, ...] = ()
     characters: int = 0
     commands: int = 0
+    below: bool = False
 
 
 def above(lines: Sequence[str], deeper: int) -> Above:
@@ -190,7 +192,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
     """
     found: list[Label] = []
     passed = characters = commands = fences = 0  # the first three are characters, from below
-    lost = False  # whether the lines above are of a launch that failed
+    lost = below = False  # whether the lines above are of a launch that failed
     for line in reversed(lines[-MOST:]):
         text = line.strip()
         passed += len(line) + 1
@@ -203,8 +205,11 @@ def above(lines: Sequence[str], deeper: int) -> Above:
             continue
         if not text or len(text) > LONGEST or _RULE.fullmatch(text):
             continue
+        if not_started(text) in MEASURES_NOTHING:
+            continue
         ended = exit_code(text) is not None
         if ended or _failed(text):  # of this launch, after its command, or of one before it
+            below = below or not (lost or ended)
             lost = lost or ended or bool(found)
             characters = passed - 1 if lost else characters
             continue
@@ -224,7 +229,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         characters = passed - 1
         if (label.words or label.counts) and not lost:
             found.append(label)
-    return Above(tuple(found[::-1]), characters, commands)
+    return Above(tuple(found[::-1]), characters, commands, below)
 
 
 def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
@@ -391,7 +396,7 @@ def _command(line: str) -> str:
 
 
 def _failed(line: str) -> bool:
-    return failed(line) or bool(within(complaints(), line))
+    return failed(line) or says_failed(line, complaints())
 
 
 def _own_form(line: str) -> Label | None:

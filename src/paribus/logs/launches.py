@@ -7,6 +7,7 @@ one command started N ranks of which each wrote one, or tags show that ranks of 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
@@ -20,8 +21,11 @@ from paribus.logs.output import Failure, Output
 from paribus.logs.ranks import is_of_one_rank, started
 from paribus.readers.known import complaints
 from paribus.readers.launches import (
+    BY_SHELL,
     FAILED,
+    MEASURES_NOTHING,
     NEVER_STARTED,
+    by_shell,
     exit_code,
     not_started,
     says_failed,
@@ -30,9 +34,6 @@ from paribus.readers.text import within
 
 LONGEST = 160
 """Characters of a line that are quoted."""
-
-MEASURES_NOTHING = frozenset({"xthi", "hello_jobstep", "gpus_for_tasks", "hostname", "nvidia-smi"})
-"""Programs that jobs start before what they measure, to show where their ranks and GPUs are."""
 
 LEAST_TORN = 3
 """Outputs of a tool with lines of another output, from which on all of the text are mixed.
@@ -44,12 +45,21 @@ One or two such may come from an output that lacks its title.
 def _first_lines(text: str, outputs: Sequence[Output]) -> dict[int, str]:
     """Return the lines below which a launch begins, by their numbers.
 
-    These are echoed commands, prompts, headings of a form that stands above the first output, and
-    the exit code of the launch before.
+    These are echoed commands, prompts, headings of a form that stands above the first output, lines
+    that count launches as those above an output do, and the exit code of the launch before.
     """
     forms = {label.form for label in outputs[0].labels}
-    lines = enumerate(text.split("\n"), 1)
-    return {n: line for n, line in lines if starts(line, forms) or exit_code(line) is not None}
+    counted = [label for one in outputs for label in one.labels if label.counts]
+    alike = {re.sub(r"\d+", "", " ".join(label)) for label in counted}
+    words = [*{re.sub(r"\d+", "", label.counts).split()[0] for label in counted}]
+
+    def begins(line: str) -> bool:
+        if starts(line, forms) or exit_code(line) is not None:
+            return True
+        labels = above([line], 0).labels if within(words, line) else ()
+        return any(o.counts and re.sub(r"\d+", "", " ".join(o)) in alike for o in labels)
+
+    return {n: line for n, line in enumerate(text.split("\n"), 1) if begins(line)}
 
 
 def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
@@ -58,44 +68,47 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     A line that says so is of the output above it, or of the one below if a launch begins between
     the two, or if none is above. It is of neither if launches begin on both sides, if the program
     was never started, or below one that was not. Lines of one launch count once. What a tool
-    complains of is of the output above only if that is not whole, and an exit code of none if an
-    output stands directly above.
+    complains of is of the output above only if that is not whole. An exit code is of the output
+    directly above if others are 0, else of none: it may be that of the job.
     """
     titled = [one for one in outputs if one.title or one.readers]
     titles = [one.title_line for one in titled]
     phrases = (*FAILED, *complaints())
-    if not within(phrases, text) and exit_code(text) is None:
+    if not within((*phrases, *BY_SHELL), text) and exit_code(text) is None:
         return []
-    lines = enumerate(text.split("\n"), 1)
+    lines = [*enumerate(text.split("\n"), 1)]
     failing = {n: s.strip() for n, s in lines if says_failed(s, phrases) or exit_code(s)}
+    with_codes = any(exit_code(line) == 0 for _, line in lines)
     first_lines = _first_lines(text, outputs).items()
     begun = {n: line for n, line in first_lines if n not in failing or exit_code(line)}
     begins = [*begun]
     lost: dict[tuple[int, int], list[Failure]] = {}
     for number, line in failing.items():
         before, never = (bool(within(of, line)) for of in (complaints(), NEVER_STARTED))
-        failure = Failure(number, line[:LONGEST], before=before and bool(titles))
+        another = _measures_nothing(not_started(line), titled)
+        failure = Failure(number, line[:LONGEST], (), another, before and bool(titles))
+        if another and by_shell(line):
+            lost[-number, 0] = [failure]  # it is of no launch
+            continue
         # How many titles, and how many first lines of launches, stand above the line.
         titles_above, begins_above = bisect_left(titles, number), bisect_left(begins, number)
         last_title = [0, *titles][titles_above]
         next_title = [*titles, number + len(text)][titles_above]
         parted = bool(begins_above) and begins[begins_above - 1] > last_title
         begins_below = begins_above < len(begins) and begins[begins_above] < next_title
-        here = lost.get((titles_above, begins_above), [])
-        if exit_code(line) and titles_above and not parted:
+        here = lost.setdefault((titles_above, begins_above), [])
+        if exit_code(line) and titles_above and not parted and not with_codes:
             continue
         of = [] if begins_below or failure.before else titled[titles_above : titles_above + 1]
         if titles_above and not parted and not (before and titled[titles_above - 1].failure):
             of = [titled[titles_above - 1]]
-        if of and not never and not here:
+        if of and not here and not (never or by_shell(line)):
             of[0].failure = of[0].failure or failure
             continue
         last = here[-1] if here else None
         if last is None or (before and (last.before or within(NEVER_STARTED, last.text))):
             labels = above([begun[begins[begins_above - 1]]], 0).labels if parted else ()
-            another = _measures_nothing(not_started(line), titled)
-            failure = failure._replace(labels=labels, another=another)
-            lost.setdefault((titles_above, begins_above), []).append(failure)
+            here.append(failure._replace(labels=labels))
     return [failure for several in lost.values() for failure in several]
 
 

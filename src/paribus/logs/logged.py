@@ -539,13 +539,14 @@ def _refused_too_often(logs: Logs) -> dict[str, Because]:
     every = Counter(log.arm for kind in logs.kinds for log in kind.logs)
     every.update(one.arm for one in logs.unread if one.tool)
     failed = _failed_launches(logs)
-    # Launches of which not even the tool is known count against every tool.
-    lost = Counter(one.arm for one, of in failed if one.lost and len(of) == len(logs.kinds))
+    # Launches of which not even the tool is known count against every tool, apart if there are two.
+    open_to = max(2, len(logs.kinds))
+    lost = Counter(one.arm for one, of in failed if one.lost and len(of) == open_to)
     with_lost = {arm: every[arm] + lost[arm] for arm in logs.arms}
     for kind in logs.kinds:
         good = Counter(log.arm for log in kind.logs)
         mine = [(one, of) for one, of in failed if kind in of]
-        bad = Counter(one.arm for one, of in mine if one.tool or len(of) < len(logs.kinds))
+        bad = Counter(one.arm for one, of in mine if one.tool or len(of) < open_to)
         open_yet = any(one.tool and len(of) > 1 for one, of in mine)
         all_of = {arm: good[arm] + bad[arm] for arm in logs.arms}
         if _too_many(lost, with_lost):

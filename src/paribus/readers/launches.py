@@ -21,6 +21,11 @@ NEVER_STARTED = (
 """Phrases on a program that was not started, and so has printed nothing."""
 
 _NOT_FOUND = re.compile(r"slurmstepd: error: execve\(\): ([^:\n]+): ")
+MEASURES_NOTHING = frozenset(
+    ("xthi", "hello_jobstep", "gpus_for_tasks", "hostname", "nvidia-smi", "module", "ml", "lscpu")
+)
+"""Programs that jobs start before what they measure, to show where their ranks and GPUs are."""
+
 FAILED = (
     *NEVER_STARTED,
     "The user-provided time limit for job execution",
@@ -42,6 +47,20 @@ FAILED = (
 )
 """Phrases on a launch that failed."""
 
+_SHELL = re.compile(
+    r"(?:-?[bdkz]?a?sh|\S+: line \d+|\S+: \d+): (?!/\S+\.sh:)([^:\s]+): (?:(?:command )?not found"
+    r"|No such file or directory|Permission denied|[Cc]annot execute.*)$"
+    r"|([^:\s]+): error while loading shared libraries: "
+    r"|(?:\S+: line \d+: +\d+ )?(?:Killed|Aborted|Bus error|Illegal instruction)"
+    r"(?:$| +\(core dumped\)| {9}(?! *(?:vmstat|iostat|sar|nvidia-smi|sleep) |.* -s\b))"
+)
+BY_SHELL = (
+    *("not found", "No such file", "Permission denied", "annot execute", "shared libraries: "),
+    *("Killed", "Aborted", "Bus error", "Illegal instruction"),
+)
+"""What is in lines of a shell on a program that it did not find or that a signal ended, but for
+servers and monitors, which a script ends so."""
+
 _EXITED = re.compile(r"(?im)^(?:exit[ _](?:code|status)|return ?code|rc)\W{1,3}(\d{1,4})\W*$")
 
 GOES_ON = ("gnoring", "going to /tmp instead", "get_joules")
@@ -55,8 +74,9 @@ def failed(text: str) -> bool:
 
 
 def says_failed(line: str, phrases: Sequence[str] = FAILED) -> bool:
-    """Return whether a line says by one of the phrases that a launch failed."""
-    return bool(within(phrases, line)) and not within(GOES_ON, line)
+    """Return whether a line says by one of the phrases, or as a shell, that a launch failed."""
+    said = within(phrases, line) and not within(GOES_ON, line)
+    return bool(said) or by_shell(line.strip()) is not None
 
 
 def exit_code(text: str) -> int | None:
@@ -66,9 +86,15 @@ def exit_code(text: str) -> int | None:
 
 
 def not_started(line: str) -> str:
-    """Return the name of the program that Slurm could not start, "" in any other line."""
+    """Return the name of the program that Slurm or a shell could not start, "" in other lines."""
     found = _NOT_FOUND.search(line)
-    return PurePath(found[1].strip()).name if found else ""
+    return PurePath(found[1].strip() if found else by_shell(line) or "").name
+
+
+def by_shell(line: str) -> str | None:
+    """Return the program that a shell did not find, "" of one that a signal ended; else None."""
+    found = _SHELL.match(line) if within(BY_SHELL, line) else None
+    return found and (found[1] or found[2] or "")
 
 
 def check_launch(text: str) -> None:

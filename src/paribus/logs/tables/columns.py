@@ -18,8 +18,9 @@ from paribus.logs.tables.cases import in_order, scalar
 from paribus.logs.tables.table import Row, Table
 
 _COUNTS = re.compile(
-    r"(?:.*[ _])?(?:run|rep|reps|repetition|repeat|trial|iter|iteration|index|seed|job|job ?id|id"
-    r"|date|time|timestamp|number|no|n|file|std|stddev|sd|sem|cv|error|ci|min|max)",
+    r"(?:.*[ _])?(?:run|reps?|repeat|repetition|replicate|trial|round|attempt|loop|iter"
+    r"|iteration|index|seed|job|(?:job ?)?id|date|time(?:stamp)?|n|no|number|file|std(?:dev)?|sd"
+    r"|sem|cv|error|ci|min|max)[ #]*",
     re.I,
 )
 """Names of columns that count rows, date them, say where they were read, or how they spread."""
