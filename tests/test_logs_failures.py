@@ -296,11 +296,22 @@ def test_an_exit_code_is_that_of_the_output_above_where_others_are_0(code: str) 
     assert (why.output, why.tool) == (4, "osu_latency")
 
 
-def test_a_shell_that_lacks_module_costs_no_output_and_hides_no_failure() -> None:
-    said = "./job.sh: line 3: module: command not found\n"
+@pytest.mark.parametrize("program", ["module", "conda", "bc", "ibstat"])
+def test_a_shell_that_lacks_what_sets_up_costs_no_output_and_hides_no_failure(program: str) -> None:
+    said = f"./job.sh: line 3: {program}: command not found\n"
     text = f"=== lustre ===\n{said}{osu()}=== nfs ===\n{said}mpirun: command not found\n"
     held = _read(text + f"=== nfs ===\n{said}{osu()}")
     assert [one.labels for one in held.found] == [{"==": "lustre"}, {"==": "nfs"}]
     assert [why.line for why in held.problems if why.lost] == [text.count("\n")]
     monitor = "./job.sh: line 9:  4711 Killed                  vmstat 1 > vmstat.log\n"
     assert not _read(f"{osu()}{monitor}{osu()}").problems
+
+
+@pytest.mark.parametrize(
+    "path", ["/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "/proc/sys/vm/drop_caches"]
+)
+def test_a_setting_of_the_kernel_that_a_script_may_not_make_is_no_failed_launch(path: str) -> None:
+    said = f"/var/spool/slurmd/job7/slurm_script: line 9: {path}: Permission denied\n"
+    assert not _read(f"{said}{osu()}").problems
+    (why,) = _read(f"{said.replace(path, './solver')}{osu()}").problems
+    assert why.lost

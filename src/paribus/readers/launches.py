@@ -22,9 +22,20 @@ NEVER_STARTED = (
 
 _NOT_FOUND = re.compile(r"slurmstepd: error: execve\(\): ([^:\n]+): ")
 MEASURES_NOTHING = frozenset(
-    ("xthi", "hello_jobstep", "gpus_for_tasks", "hostname", "nvidia-smi", "module", "ml", "lscpu")
+    (
+        *("xthi", "hello_jobstep", "gpus_for_tasks", "hostname", "uname", "uptime", "date", "env"),
+        *("nvidia-smi", "rocm-smi", "amd-smi", "lscpu", "lspci", "lstopo", "lstopo-no-graphics"),
+        *("nproc", "numastat", "free", "dmidecode", "cpupower", "sysctl", "df", "lsblk", "ldd"),
+        *("ip", "ifconfig", "ethtool", "ibstat", "ibstatus", "ibv_devinfo", "ibv_devices"),
+        *("ucx_info", "fi_info", "ompi_info", "scontrol", "sinfo", "squeue", "sacct", "qstat"),
+        *("module", "ml", "conda", "mamba", "micromamba", "spack", "source", "pyenv", "git"),
+        *("nvcc", "gcc", "which", "bc", "tput", "clear"),
+    )
 )
-"""Programs that jobs start before what they measure, to show where their ranks and GPUs are."""
+"""Programs that jobs start before what they measure, to set up, or to show where they run.
+
+Neither `numactl` nor `make` is one: they may start what is measured.
+"""
 
 FAILED = (
     *NEVER_STARTED,
@@ -48,8 +59,9 @@ FAILED = (
 """Phrases on a launch that failed."""
 
 _SHELL = re.compile(
-    r"(?:-?[bdkz]?a?sh|\S+: line \d+|\S+: \d+): (?!/\S+\.sh:)([^:\s]+): (?:(?:command )?not found"
-    r"|No such file or directory|Permission denied|[Cc]annot execute.*)$"
+    r"(?:-?[bdkz]?a?sh|\S+: line \d+|\S+: \d+): "
+    r"(?!/\S+\.sh:|/(?:sys|proc|dev|etc|usr/share)/)([^:\s]+): "  # not a file that is read or set
+    r"(?:(?:command )?not found|No such file or directory|Permission denied|[Cc]annot execute.*)$"
     r"|([^:\s]+): error while loading shared libraries: "
     r"|(?:\S+: line \d+: +\d+ )?(?:Killed|Aborted|Bus error|Illegal instruction)"
     r"(?:$| +\(core dumped\)| {9}(?! *(?:vmstat|iostat|sar|nvidia-smi|sleep) |.* -s\b))"
