@@ -296,7 +296,7 @@ def test_an_exit_code_is_that_of_the_output_above_where_others_are_0(code: str) 
     assert (why.output, why.tool) == (4, "osu_latency")
 
 
-@pytest.mark.parametrize("program", ["module", "conda", "bc", "ibstat"])
+@pytest.mark.parametrize("program", ["module", "conda", "bc", "ibstat", "gnuplot"])
 def test_a_shell_that_lacks_what_sets_up_costs_no_output_and_hides_no_failure(program: str) -> None:
     said = f"./job.sh: line 3: {program}: command not found\n"
     text = f"=== lustre ===\n{said}{osu()}=== nfs ===\n{said}mpirun: command not found\n"

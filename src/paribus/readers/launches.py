@@ -29,7 +29,7 @@ MEASURES_NOTHING = frozenset(
         *("ip", "ifconfig", "ethtool", "ibstat", "ibstatus", "ibv_devinfo", "ibv_devices"),
         *("ucx_info", "fi_info", "ompi_info", "scontrol", "sinfo", "squeue", "sacct", "qstat"),
         *("module", "ml", "conda", "mamba", "micromamba", "spack", "source", "pyenv", "git"),
-        *("nvcc", "gcc", "which", "bc", "tput", "clear"),
+        *("nvcc", "gcc", "which", "bc", "tput", "clear", "gnuplot"),
     )
 )
 """Programs that jobs start before what they measure, to set up, or to show where they run.
