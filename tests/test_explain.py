@@ -411,7 +411,7 @@ CIRCLE = """[parts.needs]
             "old and new differ in 1 change that can be switched",
             "paribus run STUDY",
         ),
-        ("[arms.third]\n", "has 3 arms; two are explained", "--reference ARM --arm ARM"),
+        ("[arms.third]\n", "has 3 arms to explain, not two", "--reference ARM --arm ARM"),
         ("[scaling]\nranks = [2, 4]", "one size", "remove [scaling]"),
     ],
 )
@@ -673,14 +673,26 @@ def test_launches_that_fail_only_with_a_change_name_it() -> None:
 
 
 def test_a_part_that_stays_undecided_says_what_decides_it() -> None:
-    def said(part: float, blocks: int) -> str:
-        frozen = freeze(study(blocks=blocks), {})
-        judgement = judged(frozen, lambda on: part * ("OMP_PLACES" in on), 0.05)
-        return judgement.sentence
+    """By the estimate on which all advice rests (stats/verdict.py, blocks_needed)."""
 
-    found = re.search(r"undecided \(about (\d+) blocks needed\)", said(0.055, 18))
+    def said(part: float, noise: float) -> tuple[str, int | None]:
+        frozen = freeze(study(blocks=18), {})
+        judgement = judged(frozen, lambda on: part * ("OMP_PLACES" in on), noise)
+        (row,) = judgement.lenses["parts"]
+        return judgement.sentence, row.needed
+
+    sentence, needed = said(0.055, 0.05)
+    found = re.search(r"undecided \(about (\d+) blocks needed\)", sentence)
     assert found
-    assert int(found[1]) > 18
+    assert int(found[1]) == needed
+    assert needed > 18
+    sentence, needed = said(0.055, 0.5)
+    assert "undecided (less noise, or a wider margin, needed)" in sentence
+    assert needed
+    assert needed > Explain.most_blocks
+    sentence, needed = said(0.5, 0.001)
+    assert "undecided (" not in sentence
+    assert needed is None
 
 
 def test_pictures_of_launches_show_combinations() -> None:

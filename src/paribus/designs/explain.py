@@ -80,6 +80,11 @@ class Logs:
         return {pair: compare(row, level) for pair, row in rows.items() if row}
 
 
+def needed_by_part(logs: Logs | Opposed, margin: float, level: float) -> list[int | None]:
+    """Return about how many blocks a verdict on each part needs, None from fewer than four."""
+    return [blocks_needed(list(one.values()), margin, level, fewest=LOOKS[1]) for one in logs.parts]
+
+
 class Explain(ExplainWords, Design):
     """Blocks of both arms and of combinations of their changes; each change has its part."""
 
@@ -97,9 +102,9 @@ class Explain(ExplainWords, Design):
         arms = tuple(arm for arm in study.arms if arm.name in names)
         if len(arms) != 2:
             raise StudyError(
-                f"has {len(arms)} arms; two are explained" if arms[1:] else "both arms are one",
+                f"has {count(len(arms), 'arm')} to explain, not two",
                 place=study.path,
-                fix="name them: paribus explain STUDY --reference ARM --arm ARM",
+                fix="name two: paribus explain STUDY --reference ARM --arm ARM",
             )
         study = replace(study, arms=arms)
         for name in (within := within_of(self.study)):
@@ -216,10 +221,7 @@ class Explain(ExplainWords, Design):
         first = super().needed(series, blocks)
         if first is None or series.logs is None:
             return first
-        each = (
-            blocks_needed(list(one.values()), series.margin, series.level, fewest=LOOKS[1])
-            for one in series.logs.parts
-        )
+        each = needed_by_part(series.logs, series.margin, series.level)
         return max([first, *(one for one in each if one is not None)])
 
     # --- stations ---

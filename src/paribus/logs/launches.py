@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import PurePath
 
 from paribus.core import Unreadable, grouped
@@ -83,12 +84,13 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     begun = {n: line for n, line in first_lines if n not in failing or exit_code(line)}
     begins = [*begun]
     lost: dict[tuple[int, int], list[Failure]] = {}
+    of_no_launch: list[Failure] = []
     for number, line in failing.items():
         before, never = (bool(within(of, line)) for of in (complaints(), NEVER_STARTED))
         another = _measures_nothing(not_started(line), titled)
         failure = Failure(number, line[:LONGEST], (), another, before and bool(titles))
         if another and by_shell(line):
-            lost[-number, 0] = [failure]  # it is of no launch
+            of_no_launch.append(failure)
             continue
         # How many titles, and how many first lines of launches, stand above the line.
         titles_above, begins_above = bisect_left(titles, number), bisect_left(begins, number)
@@ -109,7 +111,7 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
         if last is None or (before and (last.before or within(NEVER_STARTED, last.text))):
             labels = above([begun[begins[begins_above - 1]]], 0).labels if parted else ()
             here.append(failure._replace(labels=labels))
-    return [failure for several in lost.values() for failure in several]
+    return sorted(chain(of_no_launch, *lost.values()), key=lambda failure: failure.line)
 
 
 def _measures_nothing(program: str, outputs: Sequence[Output]) -> bool:

@@ -121,8 +121,9 @@ def _decoded(raw: bytes) -> tuple[str, str]:
     text = untagged(tagged)
     if text == tagged:
         tagged, text = in_runs(tagged, lambda run: len(titles(run)))
-        if text == tagged and not titles(text):
-            text = tagged = max([text, *unprefixed(text)], key=lambda one: len(titles(one)))
+        bare = [*unprefixed(text)] if text == tagged else []
+        if bare and not titles(text):
+            text = tagged = max([text, *bare], key=lambda one: len(titles(one)))
     return text, tagged if text != tagged else ""
 
 

@@ -47,7 +47,6 @@ from paribus.report.rows import kept
 from paribus.report.unequal import explaining
 from paribus.report.wording import clean
 from paribus.stats import parts as stats
-from paribus.stats.looks import LONGER
 from paribus.stats.opposites import Opposed
 from paribus.stats.verdict import judge
 from paribus.words.lists import listed
@@ -80,6 +79,7 @@ class Division:
     `whole`: the ratio of arm and reference, `rest`: that over the product of the parts. `acting`:
     the pairs of changes that together make more, or less, than their two parts, by more than the
     margin, the strongest first. `fixed`: the keys of differences that no key of an arm switches.
+    `needed`: about how many blocks decide the parts that are undecided, None if that is not known.
     """
 
     benchmark: str
@@ -92,6 +92,7 @@ class Division:
     rest: Comparison
     acting: tuple[Share, ...] = ()
     fixed: tuple[str, ...] = ()
+    needed: int | None = None
 
 
 def divisions(seen: Seen) -> tuple[Division, ...] | None:
@@ -131,6 +132,9 @@ def _division(
         Share(part.name, _text(part, arm), part.keys, one, word_on(one))
         for part, one in zip(design.parts, found, strict=True)
     )
+    each = explain.needed_by_part(logs, head.margin, plan.looks.confidence)
+    open_ = [n for one, n in zip(parts, each, strict=True) if _is_open(one)]
+    known = [n for n in open_ if n is not None]
     in_all = [block for block in blocks if all(block in one for one in logs.parts)]
     rest = _rest(whole, found, [ratios[block] for block in in_all], logs, in_all)
     error = (1 - confidence_of(plan.study, design.parts)) / (len(parts) + stats.BESIDE)
@@ -145,7 +149,12 @@ def _division(
     return Division(
         *(head.benchmark, head.arm, head.metric.name, head.margin, head.verdict.word),
         *(whole, parts, rest, tuple(named), fixed),
+        needed=max(known) if known and len(known) == len(open_) else None,
     )
+
+
+def _is_open(one: Share) -> bool:
+    return one.word not in (*CLAIMS, Word.EQUIVALENT)
 
 
 HELD = (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA)
@@ -247,7 +256,7 @@ def _answer(row: Division) -> str:
         return "Parts are reported once the whole has a verdict."
     made = [one for one in row.parts if one.word in CLAIMS]
     none = [one.name for one in row.parts if one.word is Word.EQUIVALENT]
-    open_ = [one.name for one in row.parts if one.word not in (*CLAIMS, Word.EQUIVALENT)]
+    open_ = [one.name for one in row.parts if _is_open(one)]
     sentences = []
     if row.word is Word.EQUIVALENT:
         sentences.append("The gap is not reproduced here.")
@@ -274,14 +283,11 @@ def _answer(row: Division) -> str:
 
 def _way_on(row: Division) -> str:
     """Return what decides the parts that are undecided: so many blocks, or less noise."""
-    needed = 0.0
-    for one in (p.comparison for p in row.parts if p.word in (Word.UNDECIDED, Word.NO_DATA)):
-        if one is None or not 0 < one.low <= one.high < math.inf:
-            return "more blocks needed"
-        beyond = abs(abs(math.log(one.ratio)) - math.log1p(row.margin)) or 1e-9
-        needed = max(needed, one.blocks * (math.log(one.high / one.low) / 2 / beyond) ** 2)
-    less = "less noise, or a wider margin, needed"
-    return f"about {count(math.ceil(needed), 'block')} needed" if needed <= LONGER[-1] else less
+    if row.needed is None:
+        return "more blocks needed"
+    if row.whole.blocks < row.needed <= explain.Explain.most_blocks:
+        return f"about {count(row.needed, 'block')} needed"
+    return "less noise, or a wider margin, needed"
 
 
 def _together(one: Share) -> str:
