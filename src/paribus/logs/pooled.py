@@ -107,8 +107,8 @@ class Row:
 class Pool:
     """Studies of one question from several sites, and what they say together.
 
-    `not_pooled` names the benchmarks that not all sites have, or not alike; `alike` the sites of
-    which no fact says that their machines are others than those of a site before them.
+    `not_pooled` names the benchmarks that not all sites have, or not alike; `alike` the sites whose
+    machine facts all equal those of an earlier site: they may be one machine.
     """
 
     sites: tuple[Measured, ...]

@@ -61,7 +61,7 @@ def _at_the_end(pool: Pool) -> Iterator[str]:
     yield from (f"Not pooled: {text}" for text in pool.not_pooled)
     if pool.alike:
         named = listed(pool.alike, 5)
-        yield f"Of {named} no fact says that it is another machine; the same one is no other site."
+        yield f"{named}: the machine of an earlier site, by all that is recorded. One machine is one site."
 
 
 def sentence(row: Row) -> str:
