@@ -60,8 +60,8 @@ def _at_the_end(pool: Pool) -> Iterator[str]:
     """Yield what is not pooled, and which sites may be one machine."""
     yield from (f"Not pooled: {text}" for text in pool.not_pooled)
     if pool.alike:
-        named = listed(pool.alike, 5)
-        yield f"{named}: the machine of an earlier site, by all that is recorded. One machine is one site."
+        known = f"{listed(pool.alike, 5)}: the machine of an earlier site, by all that is recorded"
+        yield f"{known}. One machine is one site."
 
 
 def sentence(row: Row) -> str:
