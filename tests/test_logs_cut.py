@@ -182,6 +182,21 @@ def test_several_rows_below_one_title_of_netperf_are_as_many_launches() -> None:
     assert damaged.problems[0].tool == "netperf"
 
 
+@pytest.mark.parametrize("above", ["", "a line\n" * 20])
+def test_a_launch_below_the_title_of_another_fails_by_itself(above: str) -> None:
+    text = text_of(FIXTURES / "netperf" / "good-stream.out")
+    row = text.splitlines(keepends=True)[-1]
+    killed = "srun: error: node1: task 0: Killed\n"
+    for place in range(3):
+        rows = [row, row, row]
+        rows[place] += killed
+        held = readings(above + text.removesuffix(row) + "".join(rows))
+        assert (held.outputs, held.read) == (3, 2)
+        (problem,) = held.problems
+        assert (problem.code, problem.output) == ("refused", place + 1)
+        assert problem.line == (above + text).count("\n") + place + 1
+
+
 def test_a_part_that_is_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
     long = text_of(FIXTURES / "lammps" / "good-lj_1rank.out")

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 
 from paribus.logs.labels import (
     COMMAND,
@@ -147,16 +148,22 @@ def _as_read(one: Output, noise: Mapping[int, str]) -> list[Output]:
         moved = "".join(f"{line}\n" for line in needed.values())
         one.numbers = [*needed, *one.numbers[one.first : last + 1]]
         one.text, one.at, one.first = moved + one.text, one.at + len(moved), 0
-    if not reader.several or not one.title:
+    title, numbers = one.title, one.numbers
+    begins = reader.several(one.text) if reader.several and title else ()
+    if not title or len(begins) < 2:
         return [one]
-    found: list[Output] = []
-    for lines, text in reader.several(one.text):
-        labels = one.labels
-        if found:
-            labels = above(found[-1].text.split("\n"), one.title.deeper).labels
-        at = 0 if lines else one.at
-        first = one.first + lines
-        found.append(Output(text, one.readers, one.title, at, one.numbers, first, labels=labels))
+    first, *others = pairwise([*begins, len(one.text)])
+    own = one.text[: first[1]]
+    found = [Output(own, one.readers, title, one.at, numbers, one.first, labels=one.labels)]
+    heading = one.text[: first[0]]
+    for begin, end in others:
+        labels = above(found[-1].text.split("\n"), title.deeper).labels
+        own = heading + one.text[begin:end]
+        # The heading stands elsewhere: its lines count as the first of the launch.
+        line = one.first + one.text.count("\n", 0, begin)
+        below = one.numbers[line : line + one.text.count("\n", begin, end) + 1]
+        numbers = [*[below[0]] * heading.count("\n"), *below]
+        found.append(Output(own, one.readers, title, numbers=numbers, labels=labels))
     found[-1].tail = one.tail
     return found
 

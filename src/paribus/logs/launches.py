@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import PurePath
 
 from paribus.core import Unreadable, grouped
-from paribus.logs.labels import COMMAND, above, starts
+from paribus.logs.labels import COMMAND, starts
+from paribus.logs.labels import above as labels_above
 from paribus.logs.log import Unread
 from paribus.logs.output import Failure, Output
 from paribus.logs.ranks import is_of_one_rank, started
@@ -57,7 +57,7 @@ def _first_lines(text: str, outputs: Sequence[Output]) -> dict[int, str]:
     def begins(line: str) -> bool:
         if starts(line, forms) or exit_code(line) is not None:
             return True
-        labels = above([line], 0).labels if within(words, line) else ()
+        labels = labels_above([line], 0).labels if within(words, line) else ()
         return any(o.counts and re.sub(r"\d+", "", " ".join(o)) in alike for o in labels)
 
     return {n: line for n, line in enumerate(text.split("\n"), 1) if begins(line)}
@@ -66,63 +66,84 @@ def _first_lines(text: str, outputs: Sequence[Output]) -> dict[int, str]:
 def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     """Set `failure` of the outputs whose launches failed; return the launches without an output.
 
-    A line that says so is of the output above it, or of the one below if a launch begins between
-    the two, or if none is above. It is of neither if launches begin on both sides, if the program
-    was never started, or below one that was not. Lines of one launch count once. What a tool
-    complains of is of the output above only if that is not whole. An exit code is of the output
-    directly above if others are 0, else of none: it may be that of the job.
+    Marks divide the text: titles of outputs, and lines below which a launch begins. Each line that
+    says that a launch failed is judged by the marks above and below it, in `_without_output`. An
+    exit code directly below an output counts only if others are 0: else it may be that of the job.
+    A program that a shell did not find, and that measures nothing, is of no launch.
     """
-    titled = [one for one in outputs if one.title or one.readers]
-    titles = [one.title_line for one in titled]
     phrases = (*FAILED, *complaints())
     if not within((*phrases, *BY_SHELL), text) and exit_code(text) is None:
         return []
     lines = [*enumerate(text.split("\n"), 1)]
-    failing = {n: s.strip() for n, s in lines if says_failed(s, phrases) or exit_code(s)}
-    with_codes = any(exit_code(line) == 0 for _, line in lines)
-    first_lines = _first_lines(text, outputs).items()
-    begun = {n: line for n, line in first_lines if n not in failing or exit_code(line)}
-    begins = [*begun]
-    lost: dict[tuple[int, int], list[Failure]] = {}
-    of_no_launch: list[Failure] = []
-    for number, line in failing.items():
-        before, never = (bool(within(of, line)) for of in (complaints(), NEVER_STARTED))
-        another = _measures_nothing(not_started(line), titled)
-        failure = Failure(number, line[:LONGEST], (), another, before and bool(titles))
-        if another and by_shell(line):
-            of_no_launch.append(failure)
-            continue
-        # How many titles, and how many first lines of launches, stand above the line.
-        titles_above, begins_above = bisect_left(titles, number), bisect_left(begins, number)
-        last_title = [0, *titles][titles_above]
-        next_title = [*titles, number + len(text)][titles_above]
-        parted = bool(begins_above) and begins[begins_above - 1] > last_title
-        begins_below = begins_above < len(begins) and begins[begins_above] < next_title
-        here = lost.setdefault((titles_above, begins_above), [])
-        if exit_code(line) and titles_above and not parted and not with_codes:
-            continue
-        of = [] if begins_below or failure.before else titled[titles_above : titles_above + 1]
-        if titles_above and not parted and not (before and titled[titles_above - 1].failure):
-            of = [titled[titles_above - 1]]
-        if of and not here and not (never or by_shell(line)):
-            of[0].failure = of[0].failure or failure
-            continue
-        last = here[-1] if here else None
-        if last is None or (before and (last.before or within(NEVER_STARTED, last.text))):
-            labels = above([begun[begins[begins_above - 1]]], 0).labels if parted else ()
-            here.append(failure._replace(labels=labels))
-    return sorted(chain(of_no_launch, *lost.values()), key=lambda failure: failure.line)
+    codes = {n: code for n, line in lines if (code := exit_code(line)) is not None}
+    failing = {n: s.strip() for n, s in lines if codes.get(n) or says_failed(s, phrases)}
+    titled = {one.title_line: one for one in outputs if one.title or one.readers}
+    begun = _first_lines(text, outputs)
+    begun = {n: line for n, line in begun.items() if n in codes or n not in failing}
+    marks = [0, *sorted({*titled, *begun}), len(lines) + 1]
+    found: list[Failure] = []
+    for at, numbers in grouped((bisect_left(marks, n), n) for n in failing).items():
+        above, below = (titled.get(mark) for mark in marks[at - 1 : at + 1])
+        begins = "" if above else begun.get(marks[at - 1], "")
+        several = []
+        for number in numbers:
+            failure = _failure(number, failing[number], begins, titled.values())
+            if failure.another and by_shell(failing[number]):
+                found.append(failure._replace(labels=()))
+            elif not (number in codes and above and 0 not in codes.values()):
+                several.append(failure)
+        found += _without_output(several, above, below, alone=not titled)
+    return sorted(found, key=lambda failure: failure.line)
 
 
-def _measures_nothing(program: str, outputs: Sequence[Output]) -> bool:
+def _failure(number: int, line: str, begins: str, outputs: Collection[Output]) -> Failure:
+    """Return what a line says of a failed launch; `begins` is the line above that begins it, or "".
+
+    `outputs` are those of the whole text.
+    """
+    labels = labels_above([begins], 0).labels if begins else ()
+    program = not_started(line)
+    unstarted = bool(program or within(NEVER_STARTED, line))
+    before = bool(within(complaints(), line))
+    another = _measures_nothing(program, outputs)
+    return Failure(number, line[:LONGEST], labels, another, before, unstarted)
+
+
+def _without_output(
+    failing: Sequence[Failure], above: Output | None, below: Output | None, *, alone: bool
+) -> list[Failure]:
+    """Return which failures between two marks are of launches without an output, each launch once.
+
+    `above` and `below` are the outputs whose titles the marks are, None for other marks. A failure
+    is of the output above, or else of that below, and is set there: not if the program was never
+    started, nor below a launch without an output. What a tool complains of is never of the output
+    below, and of that above only once; another complaint is of another launch, unless they stand
+    `alone`, in a text without outputs: HPCC complains twice.
+    """
+    lost: list[Failure] = []
+    for failure in failing:
+        output = None if failure.before else below
+        if above and not (failure.before and above.failure):
+            output = above
+        if output and not lost and not failure.unstarted:
+            output.failure = output.failure or failure
+        elif not lost or (
+            failure.before and (lost[-1].unstarted or (lost[-1].before and not alone))
+        ):
+            lost.append(failure)
+    return lost
+
+
+def _measures_nothing(program: str, outputs: Iterable[Output]) -> bool:
     """Return whether no output is missing if a program was not started, such as hostname.
 
     Of any other, a wrapper of the user's too, the output may be missing. So it may be if the
     command above an output names the program.
     """
+    if program not in MEASURES_NOTHING:
+        return False
     commands = (one.labels_in_force.get(COMMAND, "") for one in outputs)
-    named = {PurePath(word).name for command in commands for word in command.split()}
-    return program in MEASURES_NOTHING and program not in named
+    return all(program != PurePath(word).name for line in commands for word in line.split())
 
 
 def without_failures(text: str) -> str:

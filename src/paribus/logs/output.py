@@ -41,10 +41,11 @@ class Title(NamedTuple):
 class Failure(NamedTuple):
     """A launch that failed: the number, from 1, of the line that says so, and its text.
 
-    `labels` are those in the line with which the launch begins, if it has no output. `another` is
-    whether its program is one that measures nothing, so that no output is missing. `before` is
-    whether it is a complaint of a tool that may not have begun its output: if the output above is
-    whole, that is of another launch.
+    `labels` are those in the line with which the launch begins, if no title stands between the two.
+    `another` is whether its program is one that measures nothing, so that no output is missing.
+    `before` is whether it is a complaint of a tool that may not have begun its output: if the
+    output above is whole, that is of another launch. `unstarted` is whether its program was not
+    started, and so printed nothing.
     """
 
     line: int
@@ -52,6 +53,7 @@ class Failure(NamedTuple):
     labels: tuple[Label, ...] = ()
     another: bool = False
     before: bool = False
+    unstarted: bool = False
 
 
 @dataclass(slots=True)

@@ -82,7 +82,7 @@ class Reader:
     `versions`: were seen; `proof`: what an output must have; `means`: what its figures mean.
     `heads`: how its outputs begin in a file of several; where readers share one, the marks decide.
     `library`: a word in lines of a library that the reader needs: they are put before the output.
-    `several`: divides an output with one title for several launches: lines before each, its text.
+    `several`: where the launches of an output begin that has one title for several.
     `complaints`: what the tool says if it fails before it prints a mark.
     `dates`: how it writes when it ran; `work`: what two outputs of the same work agree in.
     `facts`: how the audit judges facts that only this tool gives; their keys begin with its name.
@@ -97,7 +97,7 @@ class Reader:
     means: str
     heads: tuple[Head, ...] = ()
     library: str = ""
-    several: Callable[[str], list[tuple[int, str]]] | None = None
+    several: Callable[[str], list[int]] | None = None
     belongs: Callable[[str], bool] | None = None
     complaints: tuple[str, ...] = ()
     dates: tuple[Date, ...] = ()

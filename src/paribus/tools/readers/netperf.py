@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 
 from paribus.core import Reading, Sample, Scalar, of_tool, percent
 from paribus.readers.figures import count, figure
@@ -260,11 +259,8 @@ _CELLS = re.compile(r"(?<=\n)\d[^,\n]*(?:,[^,\n]*){2,}(?=\n|\Z)")
 _KEYS = re.compile(r"(?<=\n)THROUGHPUT=")
 
 
-def several(text: str) -> list[tuple[int, str]]:
-    """Return the launches below one title, each as a text under it: -P 0 prints no other title.
-
-    With each, the number of lines that stand before it in the whole.
-    """
+def several(text: str) -> list[int]:
+    """Return where each launch below one title begins: -P 0 prints no other title."""
     title = text.find(" TEST from ")
     heading = _HEADING.search(text, title)
     end = heading.end() if heading else text.find("\n", title) + 1
@@ -272,14 +268,7 @@ def several(text: str) -> list[tuple[int, str]]:
     begins = [found.start() for found in row.finditer(text, end)]
     if row is _LAUNCH and "UDP STREAM" in line_at(text, title):
         begins = begins[::2]  # a row for each side
-    head = text[:end]
-    lines = [text.count("\n", 0, begin) - head.count("\n") for begin in begins]
-    if len(begins) < 2:
-        return [(0, text)]
-    rows = pairwise([*begins, len(text)])
-    return [
-        (line, head + text[begin:after]) for line, (begin, after) in zip(lines, rows, strict=True)
-    ]
+    return begins
 
 
 def _heads(named: str) -> tuple[Head, ...]:
