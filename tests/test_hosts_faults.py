@@ -356,6 +356,23 @@ def test_one_machine_under_two_names_is_refused(gate: Gate, tmp_path: Path) -> N
     assert not (tmp_path / "out").exists()
 
 
+def test_two_clusters_are_not_the_same_machines(gate: Gate, tmp_path: Path) -> None:
+    addresses = [address for _, address in gate.addresses]
+    others = [f"{address.rpartition('.')[0]}.{100 + n}" for n, address in enumerate(addresses)]
+    known = Path(gate.known_hosts)
+    for n, (first, other) in enumerate(zip(addresses, others, strict=True)):
+        on(gate, n, f"ip addr add {other}/16 dev eth0")
+        known.write_text(known.read_text().replace(f",{first}", f",{first},{other}"))
+    study = tmp_path / "study.toml"
+    text = STUDY.replace('"nothing"', '"cluster"').replace("[arms.b]\n{arm}", "[arms.b]\n{b}")
+    arms = {"arm": over_ssh(gate), "b": over_ssh(gate, ",".join(others[::-1]))}
+    study.write_text(text.format(**arms))
+    done = run_over_ssh(study, gate)
+    assert done.returncode == 2
+    assert f"{study}: arms.b.hosts: the hosts of the arms a and b are the same" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("there", "said"),

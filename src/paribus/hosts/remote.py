@@ -122,6 +122,12 @@ class HostStation:
         return tuple(one.boot for one in self._keepers)
 
     @property
+    def machines(self) -> frozenset[tuple[str, ...]]:
+        """What tells the machines of the hosts from others; empty if not known of each."""
+        found = [(one.boot, *one.machine) for one in self._keepers if all(one.machine)]
+        return frozenset(found if len(found) == len(self.hosts) else ())
+
+    @property
     def agent(self) -> str:
         """The path, on every host, of the launch agent."""
         return f"{self.scratch}/agent.sh"

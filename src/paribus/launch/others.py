@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from paribus.hosts.ssh import Accepts
     from paribus.schedulers.allocations import Allocations
 
+PLATFORMS = ("cluster", "instance")
+"""The factors whose arms are not on the same machines."""
+
 
 class Others:
     """Makes the stations of all arms with hosts; see stations.stations.
@@ -39,6 +42,7 @@ class Others:
         self.study, self.stack, self.accepts = study, stack, accepts
         self._switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
         self._lent = self._allocated(directory, notify)
+        self._entered: dict[str, HostStation] = {}
 
     def station_of(self, arm: Arm, local: LocalStation) -> Station:
         """Return the station of an arm, entered; `local` is a station of this machine, its own."""
@@ -64,7 +68,23 @@ class Others:
             station = HostStation(reached, local)
         self.stack.enter_context(station)
         station.check_machines(f"{self.study.path}: arms.{arm.name}.hosts")
+        self._check_apart(arm, station)
         return station
+
+    def _check_apart(self, arm: Arm, station: HostStation) -> None:
+        """Raise UserError where arms that are platforms have the same machines: other names, say.
+
+        Else the verdict on a machine against itself would be "equivalent".
+        """
+        same = (name for name, other in self._entered.items() if other.machines == station.machines)
+        if self.study.factor in PLATFORMS and station.machines and (name := next(same, "")):
+            raise UserError(
+                f"the hosts of the arms {name} and {arm.name} are the same machines",
+                place=f"{self.study.path}: arms.{arm.name}.hosts",
+                fix="name machines of each platform; or name what differs on these machines as the"
+                ' factor, such as factor = "interconnect"',
+            )
+        self._entered[arm.name] = station
 
     def _allocated(
         self, directory: Path | None, notify: Callable[[str], None]
