@@ -123,7 +123,7 @@ class HostStation:
 
     @property
     def machines(self) -> frozenset[tuple[str, ...]]:
-        """What tells the machines of the hosts from others; empty if not known of each."""
+        """The machine of each host: boot_id, network namespace, name; empty if one is not known."""
         found = [(one.boot, *one.machine) for one in self._keepers if all(one.machine)]
         return frozenset(found if len(found) == len(self.hosts) else ())
 
