@@ -31,7 +31,7 @@ from paribus.core import (
     slowness,
 )
 from paribus.judge.conclude import judged
-from paribus.report import bundle, figures, lookup, plots, wording
+from paribus.report import bundle, figures, heat, lookup, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html
 from paribus.report.markup import escape
@@ -439,8 +439,8 @@ def test_contrast() -> None:
             assert contrast(scheme[name], scheme["page"]) >= 4.5, name
         for colour in (*COLOURS, FAILED, UNDECIDED):
             assert contrast(colour, scheme["page"]) >= 3, colour
-        heat = ("slow-a", "slow-b", "slow-c", "fast-a", "fast-b", "fast-c", "level")
-        for box in ("box", "warn", *heat):
+        colours = ("slow-a", "slow-b", "slow-c", "fast-a", "fast-b", "fast-c", "level")
+        for box in ("box", "warn", *colours):
             assert contrast(scheme["ink"], scheme[box]) >= 4.5
 
 
@@ -552,6 +552,20 @@ def test_several_parameters_make_several_panels() -> None:
     assert len({name for name, _ in figures.all_figures(judgement)}) == len(
         list(figures.all_figures(judgement))
     )
+
+
+def test_each_row_of_the_map_of_cases_has_a_name_of_its_own() -> None:
+    """The metrics of many_to_one had five rows with one name."""
+    base = judgements.two_arms()
+    cases = tuple(
+        replace(c, case=Case.of(pairs=pairs, bytes=c.case.get("bytes")), metric=metric)
+        for pairs in (1, 4)
+        for metric in (Metric("first", "us", "lower"), Metric("second", "us", "lower"))
+        for c in base.of_benchmark("latency", base.cases)
+        if c.case is not None
+    )
+    rows = re.findall(r'<th[^>]*scope="row".*?</th>', heat.maps(replace(base, cases=cases)))
+    assert len(rows) == len({*rows}) == 4
 
 
 def test_no_numeric_parameter_means_dots() -> None:

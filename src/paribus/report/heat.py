@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from paribus.core import Finding, Judgement, Word, cases_of, count, format_ratio, grouped, slowness
@@ -31,11 +32,21 @@ def maps(judgement: Judgement) -> Html:
 def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
     values = sorted({_value(f, key) for p in panels for f in p.cases})
     several = len(judgement.study.arms) > 2
+    metrics = {(p.benchmark, p.metric.name) for p in panels}
+    ambiguous = {
+        name for name, number in Counter(name for name, _ in metrics).items() if number > 1
+    }
     what = AXES.get(key, key)
     head = [element("th", escape(what), kind="text", scope="col")]
     head += heads(wording.tick_label(key, value) for value in values)
     rows = [
-        _row(judgement, panel, arm if several else "", values, found)
+        _row(
+            judgement,
+            panel,
+            _which(panel, panel.benchmark in ambiguous, arm * several),
+            values,
+            found,
+        )
         for panel in panels
         for arm, found in grouped((f.arm, f) for f in panel.cases).items()
     ]
@@ -67,16 +78,21 @@ def _value(finding: Finding, key: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+def _which(panel: Panel, of_metrics: bool, arm: str) -> str:
+    """Return what tells a row from others of its benchmark: metric, group of cases, arm, if any."""
+    return ", ".join(filter(None, (panel.metric.name * of_metrics, panel.group, arm)))
+
+
 def _row(
     judgement: Judgement,
     panel: Panel,
-    arm: str,
+    which: str,
     values: Sequence[float],
     found: Sequence[Finding],
 ) -> Html:
-    name = f"{panel.benchmark} ({panel.group})" if panel.group else panel.benchmark
-    link = element("a", escape(name), href=f"#{tables.anchor(judgement, panel.benchmark)}")
-    below = [element("small", escape(arm))] if arm else []
+    anchor = f"#{tables.anchor(judgement, panel.benchmark)}"
+    link = element("a", escape(panel.benchmark), href=anchor)
+    below = [element("small", escape(which))] if which else []
     at = {_value(f, panel.key or ""): f for f in found}
     cells = [_cell(at[value]) if value in at else Html("<td></td>") for value in values]
     return element("tr", element("th", link, *below, kind="text", scope="row"), *cells)
