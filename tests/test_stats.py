@@ -367,6 +367,9 @@ def verdict_of(ratio, low, high, *, better="lower", margin=0.02, last=False, nee
         ((1.3, 1.2, INF), "lower", "undecided", False,
          "at least 20.0 % slower; the margin is 2 %; size unknown so far"),
         ((INF, INF, INF), "lower", "slower", True, "slower without limit; the margin is 2 %"),
+        ((0.875, 0.87499, 0.87501), "lower", "faster", True, "12.5 % faster; the margin is 2 %"),
+        ((2.844, 2.843, 2.844), "lower", "slower", True, "2.84x slower; the margin is 2 %"),
+        ((1.0, 1.0, 1.0), "lower", "equivalent", True, "equal: within the margin of 2 %"),
     ],
 )  # fmt: skip
 def test_what_each_interval_says(interval, better, word, final, reason):

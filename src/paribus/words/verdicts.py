@@ -54,8 +54,10 @@ def _sized(ratio: float) -> str:
     return f"{share:.2f} %" if share < 1 else f"{share:.1f} %"
 
 
-def _pair(near: float, far: float) -> str:
-    return f"{_sized(near)} and {_sized(far)}"
+def _between(near: float, far: float, word: str) -> str:
+    """Return a range, or the one number that both ends are as far as they are shown."""
+    first, last = _sized(near), _sized(far)
+    return f"{first} {word}" if first == last else f"between {first} and {last} {word}"
 
 
 def _span_of(figures: Figures) -> str:
@@ -64,14 +66,16 @@ def _span_of(figures: Figures) -> str:
     low, high, below, above = known.low, known.high, "faster", "slower"
     if low == 0 and high == math.inf:
         return "no limit known on either side"
+    if low == high == 1:
+        return "equal"
     if low >= 1:
         if high == math.inf:
             return f"at least {_sized(low)} {above}" if low < math.inf else f"{above} without limit"
-        return f"between {_pair(low, high)} {above}"
+        return _between(low, high, above)
     if high <= 1:
         if low == 0:
             return f"at least {_sized(high)} {below}" if high > 0 else f"{below} without limit"
-        return f"between {_pair(high, low)} {below}"
+        return _between(high, low, below)
     if high == math.inf:
         return f"at most {_sized(low)} {below}, with no limit known to how much {above}"
     if low == 0:
