@@ -428,7 +428,7 @@ def test_hosts_of_many_ranks_fold() -> None:
     ours = one({"rank.hosts": [f"old{rank // 2}" for rank in range(2000)]})
     theirs = one({"rank.hosts": [f"new{rank}" for rank in range(1000)]})
     (difference,) = ask(ours, theirs).differences
-    assert difference.reference_value == "old[0-999] (2000 ranks)"
+    assert difference.reference_value == "old[0-999] (2,000 ranks)"
     assert difference.arm_value == "new[0-999]"
 
 

@@ -269,10 +269,10 @@ def percent(share: float) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: "1 launch", "2 launches".
 
-    >>> count(1, "launch"), count(3, "case"), count(0, "block")
-    ('1 launch', '3 cases', '0 blocks')
+    >>> count(1, "launch"), count(3, "case"), count(15364, "block")
+    ('1 launch', '3 cases', '15,364 blocks')
     """
-    return f"{number} {noun if number == 1 else plural(noun)}"
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
 def plural(noun: str) -> str:
