@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a study file, the name of one that ships, or what `paribus pack` wrote",
     )
     study.completer = _studies  # type: ignore[attr-defined]  # argcomplete looks for it
-    parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (named after the study)")
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="continue the study in DIR")
     again.add_argument("--replace", action="store_true", help="overwrite the study in DIR")
