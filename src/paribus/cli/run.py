@@ -176,6 +176,10 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     from paribus.cli import shipped
 
     check_limits()
+    for option, needed in (("no_pilot", "dry_run"), ("detach_option", "detach")):
+        if getattr(arguments, option) and not getattr(arguments, needed):
+            place, other = (f"--{one.replace('_', '-')}" for one in (option, needed))
+            raise UserError(f"is for {other}", place=place, fix=f"add {other}, or leave it out")
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
     publications = shipped.read_published(arguments.beside)
@@ -330,8 +334,8 @@ def run_in(
 
 
 def _as_a_job(arguments: argparse.Namespace, directory: Path) -> list[str]:
-    """Return this command line for a job, with --out, without --dry-run."""
-    words = [one for one in sys.argv[1:] if one != "--dry-run"]
+    """Return this command line for a job, with --out, without what is of a dry run."""
+    words = [one for one in sys.argv[1:] if one not in ("--dry-run", "--no-pilot")]
     named = [] if arguments.out else ["--out", str(directory)]
     return [sys.executable, "-m", "paribus", *words, *named]
 
