@@ -334,6 +334,8 @@ def test_dry_run_shows_the_plan_and_launches_nothing(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=f"touch {tmp_path}/launched; echo 1")
     done = paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path, code=0)
     assert "looks after 8, 12, 18, 27, 40, 60 blocks" in done.stdout
+    refused = paribus("run", study, "--no-pilot", cwd=tmp_path, code=2)
+    assert "--no-pilot: is for --dry-run" in refused.stderr
     assert not (tmp_path / "launched").exists()
     assert not list(tmp_path.glob("*.study"))
 
@@ -487,6 +489,10 @@ def test_list_shows_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     table = json.loads(paribus("list", "NPB", "--json", cwd=tmp_path).stdout)
     named = {b["name"][:4] for b in table["benchmarks"]}
     assert named == {"npb_", "bt", "cg", "ep", "ft", "is", "lu", "mg", "sp"}
+    margins = paribus("list", "latency", "storage", cwd=tmp_path).stdout
+    assert "latency: us, lower is better, margin 2 %, below 2 us 5 % (decides)" in margins
+    assert "rate: 1/s, higher is better, margin 5 %\n" in margins
+    assert table["benchmarks"][0]["metrics"][0]["margin"] == 0.02
     wrong = paribus("list", "osu_latancy", cwd=tmp_path, code=2)
     assert "did you mean 'osu_latency'?" in wrong.stderr
 

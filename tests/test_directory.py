@@ -64,6 +64,16 @@ def test_resume_and_replace_take_the_last_directory(
     (measured / "study-3.study").rmdir()
 
 
+def test_what_is_written_on_request_goes_with_its_study(tmp_path: Path) -> None:
+    """Figures of the study that was there would stand beside those of the next one."""
+    ours = ("plan.json", "table.csv", "parts.csv", "scaling.csv", "series.csv")
+    others = ("against.html", "change.json", "alone.html", "alone.json")
+    for name in (*ours, *others, "notes.txt"):
+        (tmp_path / name).write_text("of before")
+    clear(tmp_path, replace=True)
+    assert [one.name for one in tmp_path.iterdir()] == ["notes.txt"]
+
+
 @pytest.mark.slow
 def test_replace_overwrites_a_study_and_leaves_other_files(tmp_path: Path) -> None:
     study = write_study(tmp_path, plan=PLAN)

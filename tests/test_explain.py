@@ -430,6 +430,22 @@ def test_what_cannot_be_explained_is_refused(
     assert not (tmp_path / "study-explain.study" / "plan.json").exists()
 
 
+def test_options_that_would_change_nothing_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    done = paribus("explain", path, "--margin", "5 %", "--dry-run", cwd=tmp_path, code=2)
+    assert "--margin: is of two commands, --a and --b" in done.stderr
+    done = paribus("explain", "--a", "true", "--b", "true", "--resume", cwd=tmp_path, code=2)
+    assert "--resume: is of a study that is there" in done.stderr
+
+
+def test_options_of_run_hold_for_two_commands_too(tmp_path: Path) -> None:
+    words = ("--a", "true", "--b", "true", "--b-env", "ONE=1", "--b-env", "OTHER=1")
+    shown = paribus("explain", *words, "--dry-run", "--no-pilot", cwd=tmp_path, code=0).stdout
+    assert "no estimate of the duration (it takes pilot launches): --no-pilot is given" in shown
+    done = paribus("explain", *words, "--arm", "third", cwd=tmp_path, code=2)
+    assert "third" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("plan", "cause"),
     [

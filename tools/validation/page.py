@@ -20,8 +20,8 @@ NOT_PROVED = """\
 - Other effects. In the simulations effects are constant factors, in the live studies a constant
   share of the operation's own time. An effect on the tail alone needs the endpoint p99; its
   coverage is not simulated.
-- Arms that differ in kind, except for few launches (check 27): see "One arm alone has two states"
-  in [statistics.md](statistics.md#estimate-and-interval).
+- Arms that differ in kind, except for few launches (check 27): see [one arm alone has
+  two states](statistics-details.md#one-arm-alone-has-two-states).
 - Both arms with the same states in unequal shares
   ([few launches](statistics-details.md#few-launches-in-detail)).
 - The level of the looks for other log ratios than symmetric and independent ones. Under drift,

@@ -60,7 +60,7 @@ first steps:
   paribus ab --a './solver old.cfg' --b './solver new.cfg'
 
 exit codes: 0 verdict reached (equivalent and undecided included), 1 --fail-on, 2 user error,
-3 verdict withheld by the audit, 4 invalid data, 130 interrupted (resumable)
+3 verdict withheld, 4 invalid data, 130 interrupted (resumable); `paribus help VERB` has them all
 """
 
 _THREADS = "OPENBLAS_NUM_THREADS"

@@ -65,7 +65,9 @@ def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--success", metavar="TEXT", help="text in the output of a successful launch"
     )
-    parser.add_argument("--name", default="ab", help="name of study file and directory (ab)")
+    parser.add_argument(
+        "--name", default="ab", help="name of study file and directory (that of the verb)"
+    )
     parser.add_argument("--budget", metavar="TIME", help='stop after this time, such as "5 min"')
     parser.add_argument("--blocks", metavar="N", type=int, help="most pairs of launches (60)")
     parser.add_argument(
@@ -101,7 +103,7 @@ def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
         load_study(path)
         print(f"paribus: the study is {path}", file=sys.stderr)
         of_run = parser_of(words).parse_args(words)
-        for key in ("json", "brief", "full", "to", "title", "width", "fail_on"):
+        for key in vars(of_run).keys() & vars(arguments).keys() - {"study", "out"}:
             setattr(of_run, key, getattr(arguments, key))
         return run(of_run, keep=False)
     except BaseException as error:

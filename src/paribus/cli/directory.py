@@ -29,6 +29,8 @@ FILES = (
     *("launches.count", "accepted.json", "verdict.json", "report.html"),
     *("cases.csv", "launches.csv", "values.csv", "values.parquet", "logs", "figures"),
     *("table.md", "table.tex", "table.csv", "junit.xml", "figures.ipynb", "composite.xml"),
+    *("scaling.csv", "parts.csv", "series.csv"),
+    *("against.html", "change.json", "alone.html", "alone.json"),
     *HELD,
 )
 """Names that Paribus writes into a study directory; nothing else there is ever removed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from paribus.cli import ab
@@ -17,6 +18,16 @@ example:
   paribus explain upgrade.toml --within environment         # which change of a group
   paribus explain --a './solver' --b './solver' --b-env OMP_PROC_BIND=close --b-env X=1
 """
+
+
+_OF_COMMANDS = (
+    *("a_env", "b_env", "setup", "ranks", "regex", "unit", "higher", "success"),
+    *("budget", "blocks", "margin"),
+)
+"""Options of two commands, of which a study file has keys."""
+
+_OF_A_STUDY = ("resume", "replace", "detach")
+"""Options of a study that was written before; two commands are a new one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,15 +55,26 @@ def explain(arguments: argparse.Namespace) -> int:
         if arguments.study or arguments.a is None or arguments.b is None:
             fix = "give --a CMD and --b CMD, or a study file"
             raise UserError("two commands, or a study", place="--a, --b", fix=fix)
+        fix = "give the study file that was written, in the place of --a and --b"
+        _refuse(arguments, _OF_A_STUDY, "is of a study that is there", fix)
         verb = ["explain", *(["--dry-run"] if arguments.dry_run else [])]
         return ab.executed(arguments, [*verb, *(f"--within={one}" for one in arguments.within)])
     if not arguments.study:
         fix = "name a study file, or two commands with --a and --b"
         raise UserError("there is nothing to explain", place="STUDY", fix=fix)
+    fix = "write it into the study file, as a key of the benchmark, an arm or [plan]"
+    _refuse(arguments, _OF_COMMANDS, "is of two commands, --a and --b", fix)
     if arguments.out is None:
         group = "".join(f"-{word}" for word in re.findall(r"\w+", " ".join(arguments.within)))
         arguments.out = Path(f"{Path(arguments.study).stem}-explain{group}.study")
     return launching.run(arguments)
+
+
+def _refuse(arguments: argparse.Namespace, options: Sequence[str], cause: str, fix: str) -> None:
+    """Raise UserError for the first of `options` that is given: it would change nothing."""
+    given = next((one for one in options if getattr(arguments, one)), None)
+    if given is not None:
+        raise UserError(cause, place=f"--{given.replace('_', '-')}", fix=fix)
 
 
 def _explained(arguments: argparse.Namespace, study: Study) -> Study:

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from paribus.border import under
-from paribus.core import Benchmark, Parameter, UserError, count, format_bytes, format_seconds
+from paribus.core import (
+    Benchmark,
+    Metric,
+    Parameter,
+    UserError,
+    count,
+    format_bytes,
+    format_seconds,
+)
 
 Took = Mapping[str, tuple[float, int]]
 """By benchmark, the median seconds of a launch, and of how many launches that is."""
@@ -150,7 +158,10 @@ def _row(b: Benchmark, took: Took) -> dict[str, Any]:
         "name": b.name,
         "layer": b.layer,
         "summary": b.summary,
-        "metrics": [{"name": m.name, "unit": m.unit, "better": m.better} for m in b.metrics],
+        "metrics": [
+            {"name": m.name, "unit": m.unit, "better": m.better, "margin": m.margin}
+            for m in b.metrics
+        ],
         "parameters": {key: p.help for key, p in b.parameters.items()},
         "program": b.program or None,
         "found": _found(b),
@@ -218,7 +229,8 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
     for metric in benchmark.metrics:
         unit = f"{metric.unit}, " if metric.unit else ""
         decides = " (decides)" if metric is benchmark.metrics[0] else ""
-        _print_filled(f"{metric.name}: {unit}{metric.better} is better{decides}")
+        margin = f"margin {_margin(metric)}"
+        _print_filled(f"{metric.name}: {unit}{metric.better} is better, {margin}{decides}")
     if benchmark.program:
         where = _found(benchmark)
         _print_filled(f"here: {where}" if where else f"not found; to get it: {benchmark.get}")
@@ -237,6 +249,12 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
     for key, one in benchmark.parameters.items():
         _print_filled(f"{key}: {one.help}{_default(key, one)}", "      ")
     print()
+
+
+def _margin(metric: Metric) -> str:
+    """Return the margin of a metric as "2 %, below 2 us 5 %"."""
+    small = f", below {metric.small_us:g} us {metric.small_margin * 100:g} %"
+    return f"{metric.margin * 100:g} %{small if metric.small_us else ''}"
 
 
 def _origin(*, from_text: bool) -> str:

@@ -15,7 +15,7 @@ from paribus.studyfile.written import write_study
 
 EXAMPLE = """\
 examples:
-  paribus new                        # every key with a comment, in study.toml
+  paribus new                        # the usual keys with comments, in study.toml
   paribus new memory                 # a copy of a study that ships, to edit
   paribus new latency-study.toml
 """

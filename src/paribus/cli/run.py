@@ -78,7 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a study file, the name of one that ships, or what `paribus pack` wrote",
     )
     study.completer = _studies  # type: ignore[attr-defined]  # argcomplete looks for it
-    parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="study directory (named after the study)"
+    )
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="continue the study in DIR")
     again.add_argument("--replace", action="store_true", help="overwrite the study in DIR")
@@ -176,6 +178,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     from paribus.cli import shipped
 
     check_limits()
+    _check_options(arguments)
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
     publications = shipped.read_published(arguments.beside)
@@ -196,8 +199,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         study = _screened(study, arguments.screen)
     if frozen is None:
         study = plans.seeded(study)
-    else:
-        # Before anything of it is run.
+    else:  # before anything of it is run
         plans.check_same(frozen, frozen.design.settled(study), frozen.software)
         study = replace(frozen.design.settled(study), settings=frozen.study.settings)
     if arguments.calibration is not None:
@@ -228,6 +230,14 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         if arguments.detach and not is_job:
             return _detach(arguments, study, directory)
         return run_in(directory, arguments, study, accepted, publications)
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise UserError for an option without the one that it belongs to."""
+    for option, needed in (("no_pilot", "dry_run"), ("detach_option", "detach")):
+        if getattr(arguments, option) and not getattr(arguments, needed):
+            place, other = (f"--{one.replace('_', '-')}" for one in (option, needed))
+            raise UserError(f"is for {other}", place=place, fix=f"add {other}, or leave it out")
 
 
 def _alone(arguments: argparse.Namespace, study: Study) -> Study:
@@ -330,8 +340,8 @@ def run_in(
 
 
 def _as_a_job(arguments: argparse.Namespace, directory: Path) -> list[str]:
-    """Return this command line for a job, with --out, without --dry-run."""
-    words = [one for one in sys.argv[1:] if one != "--dry-run"]
+    """Return this command line for a job, with --out, without what is of a dry run."""
+    words = [one for one in sys.argv[1:] if one not in ("--dry-run", "--no-pilot")]
     named = [] if arguments.out else ["--out", str(directory)]
     return [sys.executable, "-m", "paribus", *words, *named]
 

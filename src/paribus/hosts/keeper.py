@@ -38,7 +38,7 @@ _KEPT = (
     *("HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "SSH_AUTH_SOCK", "KRB5CCNAME"),
     "SLURM_CONF",
 )
-"""The variables that a client inherits beside PATH: ssh and srun need them, no launch sees them.
+"""The variables that a client inherits beside PATH: ssh and srun need them; srun hands them on.
 
 kubectl inherits all: it passes none to the pod, and its helpers, which fetch tokens, need some.
 """
