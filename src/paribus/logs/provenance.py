@@ -25,14 +25,19 @@ Source = Literal["table", "logs"]
 
 
 def design(table: Table, found: Arrangement, of: Source = "table") -> str:
-    """Return in one sentence how the figures came about, as far as the table or the logs show."""
+    """Return in one sentence how the figures came about, as far as the table or the logs show.
+
+    It names the benchmarks if they are not all of the table.
+    """
+    labels = [group.benchmark for group in found.groups]
     firsts = None
     if table.timed and found.kind in ("blocks", "neighbours"):
         counts = (sum(column) for column in zip(*map(_firsts, found.groups), strict=True))
         firsts = dict(zip(found.arms, counts, strict=True))
     return words.design_of_table(
         table.sources,
-        "single" if one_each(found) else found.kind,
+        labels if len(labels) < len({row.benchmark for row in table.rows}) else (),
+        "single" if one_each(found.groups) else found.kind,
         of=of,
         firsts=firsts,
         gap_s=found.gap_s,
@@ -53,7 +58,7 @@ def notices(
     `error` is that of one comparison of two arms, `of` what the user gave. In the benchmarks
     `lacking` so many blocks are incomplete that a verdict is withheld: that is a warning.
     """
-    if found.kind in ("blocks", "neighbours") and not one_each(found):
+    if found.kind in ("blocks", "neighbours") and not one_each(found.groups):
         yield from _order_notices(found, of)
         yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
     fewest = fewest_pairs(error)
@@ -85,9 +90,9 @@ def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple
     return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
 
 
-def one_each(found: Arrangement) -> bool:
+def one_each(groups: Iterable[Group]) -> bool:
     """Return whether no arm has a second launch."""
-    of_cells = [of for group in found.groups for of in group.figures.values()]
+    of_cells = [of for group in groups for of in group.figures.values()]
     return all(len(launches) < 2 for arms in of_cells for launches in arms.values())
 
 
