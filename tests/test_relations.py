@@ -146,3 +146,30 @@ def test_few_blocks_are_as_coarse_as_many(
         if row["case"] == "bytes=8"
     ]
     assert [f.verdict.word.value for f in judged(tmp_path, rows).headlines] == [word]
+
+
+# --- launches at one time -------------------------------------------------------------------
+
+
+@settings(max_examples=10, deadline=None)
+@given(count=st.sampled_from((4, 6, 9)), tied=st.booleans(), seed=st.integers(0, 2**32))
+def test_launches_at_one_time_do_not_favour_the_reference(
+    tmp_path_factory: pytest.TempPathFactory, count: int, tied: bool, seed: int
+) -> None:
+    """Times to the minute are often those of both arms: which was first, they do not show."""
+    draw = random.Random(seed)
+    rows = [
+        {**row, "time": row["time"] // 100 * 60 + (0 if tied else draw.choice((0, 0, 1)))}
+        for row in rows_of("ping", "turns", count, effect=1.03, noise=0.02, seed=seed)
+        if row["case"] == "bytes=8"
+    ]
+    one, other = (
+        judged(tmp_path_factory.mktemp("ties"), rows, reference=arm) for arm in ("host", "bridged")
+    )
+    pairs = [judgement.headlines[0].comparison for judgement in (one, other)]
+    assert pairs[0] is not None
+    assert pairs[1] is not None
+    assert pairs[0].ratio == pytest.approx(1 / pairs[1].ratio)
+    names = [[n.name for n in judgement.notices] for judgement in (one, other)]
+    assert names[0] == names[1]
+    assert "order fixed" not in names[0] or not tied

@@ -41,8 +41,8 @@ class Made:
 
 def alternate(times: Mapping[str, Sequence[float]]) -> bool:
     """Return whether enough launches have neighbours of the other arms for `pair_neighbours`."""
-    placed = [(at, i) for i, several in enumerate(times.values()) for at in several]
-    begins = neighbours([str(arm) for _, arm in sorted(placed)], len(times))
+    placed = [(at, arm) for arm, several in times.items() for at in several]
+    begins = neighbours([arm for _, arm in sorted(placed)], len(times))
     return len(begins) * len(times) >= LEAST_PAIRED * len(placed)
 
 

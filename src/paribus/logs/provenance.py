@@ -97,17 +97,19 @@ def one_each(groups: Iterable[Group]) -> bool:
 
 
 def _firsts(group: Group) -> list[int]:
-    """Return in how many blocks each arm came first, by the times."""
+    """Return in how many blocks each arm came first, by the times; of two at one time none did."""
     times = group.times or {}
     counts = dict.fromkeys(times, 0)
     for block in group.numbers if times else ():
-        counts[min(times, key=lambda arm: times[arm][block])] += 1
+        first = min(of_arm[block] for of_arm in times.values())
+        firsts = [arm for arm, of_arm in times.items() if of_arm[block] == first]
+        counts[firsts[0]] += len(firsts) == 1
     return list(counts.values())
 
 
 def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
-    """Yield the notice that the order is unknown, or for each arm that it always came first."""
-    if found.groups[0].times is None:
+    """Yield the notice that no order is known, or for each arm that it always came first."""
+    if not any(any(_firsts(group)) for group in found.groups):
         yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
         return
     always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]

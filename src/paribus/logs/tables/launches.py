@@ -77,7 +77,8 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
     for row in table.rows:
         launch = launch_of(row)
         starts[launch] = min(starts.get(launch, inf), inf if row.time is None else row.time)
-    in_time = sorted(starts, key=lambda one: (starts[one], arms.index(one[1]), str(one[2])))
+    # Of launches at one time none is known to be the first, so it may not be the reference's.
+    in_time = sorted(starts, key=lambda one: (starts[one], one[1], str(one[2])))
     block_of: dict[Launch, int] = {}
     gaps = []
     benchmarks: dict[str, int] = {}
