@@ -173,3 +173,19 @@ def test_launches_at_one_time_do_not_favour_the_reference(
     names = [[n.name for n in judgement.notices] for judgement in (one, other)]
     assert names[0] == names[1]
     assert "order fixed" not in names[0] or not tied
+
+
+@pytest.mark.parametrize("order", ["hb", "hhb", "hhhb", "hbb"])
+def test_times_that_pair_one_block_take_no_launch_away(tmp_path: Path, order: str) -> None:
+    draw = random.Random(order)
+    of = {"benchmark": "ping", "metric": "time", "unit": "us", "better": "lower"}
+    arms = {"h": "host", "b": "bridged"}
+    rows: list[Row] = [
+        {"arm": arms[letter], **of, "value": draw.uniform(1, 2), "time": 60 * place}
+        for place, letter in enumerate(order)
+    ]
+    timed = judged(tmp_path, rows)
+    bare = judged(tmp_path, [{k: v for k, v in row.items() if k != "time"} for row in rows])
+    assert said(timed) == said(bare)
+    counts = [f.reference_value.launches for f in timed.headlines if f.reference_value]
+    assert counts == [order.count("h")]

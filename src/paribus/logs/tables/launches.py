@@ -84,7 +84,7 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
     benchmarks: dict[str, int] = {}
     for benchmark, mine in grouped((launch[0], launch) for launch in in_time).items():
         begins = neighbours([arm for _, arm, _ in mine], len(arms))
-        if len(begins) * len(arms) < LEAST_PAIRED * len(mine):
+        if not alternating(len(begins), len(arms), len(mine)):
             continue
         benchmarks[benchmark] = len(mine)
         for number, begin in enumerate(begins, 1):
@@ -115,6 +115,14 @@ def neighbours(arms: Sequence[str], count: int) -> list[int]:
         else:
             at += 1
     return begins
+
+
+def alternating(blocks: int, arms: int, launches: int) -> bool:
+    """Return whether so many blocks of neighbours, of all launches, show that the arms alternate.
+
+    One block pairs nothing, and would leave all launches beside it out.
+    """
+    return blocks > 1 and blocks * arms >= LEAST_PAIRED * launches
 
 
 Kind = Literal["blocks", "neighbours", "apart", "unordered"]
