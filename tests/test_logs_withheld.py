@@ -24,10 +24,11 @@ from log_folders import (
     write,
 )
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import NoticeName, Request, UserError, Word
+from paribus.core import DatedBy, NoticeName, Reason, Request, UserError, Word
 from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
 from paribus.logs.logs import find_logs
+from paribus.logs.pairing import made
 from paribus.logs.recognise import readings
 from paribus.words.values import notice_text, reason_of
 
@@ -280,6 +281,22 @@ def test_logs_of_other_dates_are_no_copies(tmp_path: Path) -> None:
         write(tmp_path / arm, {"imb.log": text.replace(line, f"# Date : Sat Nov 21 {clock} 2026")})
     assert "copies" in names_of(judged(tmp_path / "a", tmp_path / "c"))
     assert "copies" not in names_of(judged(tmp_path / "a", tmp_path / "b"))
+
+
+def test_copies_of_a_dated_log_are_no_launches_whenever_their_files_were_written(
+    tmp_path: Path,
+) -> None:
+    """One date in all logs shows no order, and the times of their files make no launches."""
+    public = FIXTURES.parent / "data" / "public" / "b-08-hpcc"
+    arms = []
+    for place, arm in enumerate("AB"):
+        text = (public / f"{arm}.txt").read_text()
+        times = [1.7e9 + 100 * n + 10 * place for n in range(8)]
+        arms.append(write(tmp_path / arm, {f"run{n}.log": text for n in range(8)}, times))
+    (kind,) = read(*arms).kinds
+    assert made(kind.logs).by is DatedBy.FILES
+    (head,) = judged(*arms).headlines
+    assert (head.verdict.word, head.verdict.code) == (Word.WITHHELD, Reason.LOGS_COPIED)
 
 
 def test_what_is_true_of_several_benchmarks_is_said_once(tmp_path: Path) -> None:

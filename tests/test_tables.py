@@ -73,7 +73,8 @@ def written(folder: Path, content: str | bytes, name: str = "t.csv") -> Path:
 
 
 def arranged(*paths: Path, reference: str = "") -> Arrangement:
-    return arrange(read_tables(paths), reference)
+    (found,) = arrange(read_tables(paths), reference)
+    return found
 
 
 def figures(found: Arrangement, benchmark: int = 0) -> list[list[list[float]]]:

@@ -142,6 +142,26 @@ def test_the_way_through_ncclss_xml_keeps_the_matrix(name: str) -> None:
     ]
 
 
+RECORDINGS = sorted((RECORDED.parents[1]).glob("*.tar.gz"))
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_the_way_of_a_recording_through_ncclss_xml_keeps_sockets_and_matrix(path: Path) -> None:
+    """Also of devices in a guest that are at no NUMA node, and so at no known socket."""
+    tree = from_path(path)
+    again = nccl.read(nccl.to_nccl(tree))
+    assert _labels(again) == _labels(tree)
+    assert _of_sockets(again) == _of_sockets(tree)
+
+
+def _of_sockets(tree: Tree) -> list[tuple[int | None, tuple[int, ...], set[str]]]:
+    """Return number, NUMA nodes and adapters of each socket."""
+    return [
+        (s.package, s.numa, {n.id for b in s.bridges for n in b.walk() if n.kind == "nic"})
+        for s in tree.sockets
+    ]
+
+
 def _labels(tree: Tree) -> dict[tuple[str, str], str]:
     return matrix_of(tree, tree.devices("gpu", "nic"))
 

@@ -331,13 +331,18 @@ def coarse(
 
 
 def stands(finding: Finding, quantum: float) -> bool:
-    """Return whether the word of a case holds even if every ratio is off by a whole quantum."""
+    """Return whether what a case's interval says holds even if every ratio is off by a quantum.
+
+    The word of the case is no measure: where its family supports none, its interval still decides
+    the headline.
+    """
     found = finding.comparison
     if found is None or math.isinf(quantum) or found.low <= 0 or math.isinf(found.high):
         return False
     wider = replace(found, low=found.low / (1 + quantum), high=found.high * (1 + quantum))
-    verdict = judge(wider, better=finding.metric.better, margin=finding.margin, last=True)
-    return verdict.word is finding.verdict.word
+    better, margin = finding.metric.better, finding.margin
+    word, wide = (judge(c, better=better, margin=margin, last=True).word for c in (found, wider))
+    return word is wide
 
 
 def why_withheld(lost: Lost, finding: Finding) -> Reason | None:

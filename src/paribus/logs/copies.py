@@ -53,7 +53,7 @@ def copied(logs: Sequence[Log]) -> Because | None:
     twins, copies = [], []
     for group in _of_same_figures(logs):
         figures = _figures(group[0].reading.samples)
-        if len(set[float]().union(*figures.values())) >= LEAST_FIGURES:
+        if _different(figures) >= LEAST_FIGURES:
             twins.append(_names(group))
             copies += [_names(group)] if _by_chance(figures) * pairs < BY_CHANCE else []
     known = {name for group in copies for name in group}
@@ -73,7 +73,7 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
     return [
         _names(group)
         for group, sure in _identical(logs)
-        if not sure and sum(map(len, _figures(group[0].reading.samples).values())) < LEAST_FIGURES
+        if not sure and _different(_figures(group[0].reading.samples)) < LEAST_FIGURES
     ]
 
 
@@ -96,7 +96,7 @@ def of_one_run(logs: Sequence[Log]) -> Iterable[tuple[Log, Log]]:
 def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Log]]:
     """Return the groups of two or more logs with the same figures, and the same date if `dated`."""
     alike = grouped(
-        ((log.reading.samples, log.at if dated and log.dated else 0.0), log) for log in logs
+        ((log.reading.samples, log.date[0] if dated and log.date else 0.0), log) for log in logs
     )
     return [group for group in alike.values() if len(group) > 1]
 
@@ -187,6 +187,11 @@ def _figures(samples: Sequence[Sample]) -> dict[str, set[float]]:
     for sample in samples:
         figures.setdefault(sample.metric, set()).update(sample.values)
     return figures
+
+
+def _different(figures: Mapping[str, Collection[float]]) -> int:
+    """Return how many different figures there are; one that two metrics have counts once."""
+    return len(set[float]().union(*figures.values()))
 
 
 def _by_chance(figures: Mapping[str, Collection[float]]) -> float:

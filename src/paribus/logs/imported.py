@@ -153,45 +153,47 @@ def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judge
     table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
     table, lacking = without_lacking(table)
     found = arrange(table, answers.reference)
-    if found.kind == "blocks":
-        judgement = _judged(table, found, answers, directory, of="table")
+    if found[0].kind == "blocks":
+        judgement = _judged(table, found[0], answers, directory, of="table")
     else:
         judgement = _of_launches(table, found, answers, directory)
     judgement = replace(judgement, notices=(*_left_out(lacking), *judgement.notices))
     return _with_columns(judgement, facts, answers.moves)
 
 
-def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: str) -> Judgement:
+def _of_launches(
+    table: Table, several: Sequence[Arrangement], answers: Answers, directory: str
+) -> Judgement:
     """Return the judgement of launches without blocks, which are judged as logs are."""
-    unpaired_too = found
-    if found.kind == "neighbours":
-        unpaired_too = arrange(table, answers.reference, paired=False)
+    unpaired_too, *_ = several
+    if several[0].kind == "neighbours":
+        (unpaired_too,) = arrange(table, answers.reference, paired=False)
     every = {group.benchmark: group for group in unpaired_too.groups}
     launches = {
-        label: [max(len(of[arm]) for of in group.figures.values()) for arm in found.arms]
+        label: [max(len(of[arm]) for of in group.figures.values()) for arm in unpaired_too.arms]
         for label, group in every.items()
     }
     parts = []
-    for many in (True, False):
-        groups = tuple(g for g in found.groups if enough(launches[g.benchmark]) is many)
-        if not groups:
-            continue
-        share = 0.5 if many else 1.0
-        part = _judged(
-            table, replace(found, groups=groups), answers, directory, of="table", share=share
-        )
-        if many and found.kind == "neighbours":
-            mine = replace(unpaired_too, groups=tuple(every[group.benchmark] for group in groups))
-            alone = _judged(table, mine, answers, directory, of="table", share=share)
-            part = with_launches(part, alone)
-        elif many:
-            part = replace(part, notices=(stopping("table"), *part.notices))
-        parts.append(part)
-    whole = merged(parts, _study(table, found, answers, {}))
-    made = _made(table, found.arms)
+    for found in several:
+        by_number = grouped((enough(launches[g.benchmark]), g) for g in found.groups)
+        for many, groups in sorted(by_number.items(), reverse=True):
+            share = 0.5 if many else 1.0
+            mine = replace(found, groups=tuple(groups))
+            part = _judged(table, mine, answers, directory, of="table", share=share)
+            if many and found.kind == "neighbours":
+                alone = replace(unpaired_too, groups=tuple(every[g.benchmark] for g in groups))
+                of_launches = _judged(table, alone, answers, directory, of="table", share=share)
+                part = with_launches(part, of_launches)
+            elif many:
+                part = replace(part, notices=(stopping("table"), *part.notices))
+            parts.append(part)
+    of = {group.benchmark: group for found in several for group in found.groups}
+    together = replace(several[0], groups=tuple(of[label] for label in every))
+    whole = merged(parts, _study(table, together, answers, {}))
+    made = _made(table, unpaired_too.arms)
     heads = [f.benchmark for f in whole.headlines if f.verdict.word is not Word.WITHHELD]
     reported = not_in_turns(
-        found.arms, {label: made[label] for label in heads if not made[label].in_turns}
+        unpaired_too.arms, {label: made[label] for label in heads if not made[label].in_turns}
     )
     whole = replace(whole, notices=(*reported, *whole.notices))
     return reserved(whole, made)
@@ -228,7 +230,9 @@ def judge_rows(
     Raises UserError as `judge_table`.
     """
     table, lacking = without_lacking(table)
-    found = arrange(table, answers.reference)
+    found, *others = arrange(table, answers.reference)
+    if others:  # logs are paired alike, as far as microseconds show
+        (found,) = arrange(table, answers.reference, paired=False)
     judgement = _judged(table, found, answers, directory, of="logs", tools=tools, share=share)
     return replace(judgement, notices=(*_left_out(lacking), *judgement.notices))
 
@@ -245,19 +249,37 @@ def _judged(
 ) -> Judgement:
     """Return the judgement of the groups of `found`, with one interval each.
 
-    With more than one block the arms are paired, and one look is taken; otherwise launches are
-    judged unpaired (unpaired.py). `of` is what the user gave.
+    A benchmark with more than one block is paired, and one look is taken; otherwise its launches
+    are judged unpaired (unpaired.py). `of` is what the user gave.
     """
     metrics = _metrics(table, answers, tools)
     study = _study(table, found, answers, tools)
     _check_blocks(found, table)
     # Arms share the error of one comparison: each is held against the reference.
     error = (1 - CONFIDENCE) / max(1, len(found.arms) - 1) * share
-    if max(len(group.names) for group in found.groups) > 1:
-        judgement = _with_times(_paired(found, study, metrics, directory, error), table)
-    else:
-        judgement = unpaired(found, study, metrics, directory, error)
-    single = provenance.one_each(found)
+    parts = []
+    for groups in grouped(
+        ((len(group.names) > 1, provenance.one_each([group])), group) for group in found.groups
+    ).values():
+        mine = replace(found, groups=tuple(groups))
+        if len(groups[0].names) > 1:
+            part = _with_times(_paired(mine, study, metrics, directory, error), table)
+        else:
+            part = unpaired(mine, study, metrics, directory, error)
+        parts.append(_described(part, table, mine, metrics, of, error))
+    return merged(parts, study)
+
+
+def _described(
+    judgement: Judgement,
+    table: Table,
+    found: Arrangement,
+    metrics: Mapping[str, Sequence[Metric]],
+    of: provenance.Source,
+    error: float,
+) -> Judgement:
+    """Return the judgement of groups with what the table says of them, and fails to say."""
+    single = provenance.one_each(found.groups)
     lost = {} if single else _lacking(found, of)
     reported = list(provenance.notices(table, found, error, of, {label for label, _ in lost}))
     judgement = replace(
@@ -459,6 +481,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
     return replace(
         first,
         study=study,
+        design=" ".join(dict.fromkeys(part.design for part in parts)),
         headlines=together("headlines"),
         others=together("others"),
         cases=together("cases"),

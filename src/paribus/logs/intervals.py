@@ -15,7 +15,7 @@ from paribus.core import DatedBy, Figures, Finding, Judgement, Notice, NoticeNam
 from paribus.judge.headlines import with_findings
 from paribus.logs import words
 from paribus.logs.shift import LEAST_LAUNCHES
-from paribus.logs.tables.launches import LEAST_PAIRED, neighbours
+from paribus.logs.tables.launches import alternating, neighbours
 
 SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
 """Verdicts that say something."""
@@ -41,9 +41,9 @@ class Made:
 
 def alternate(times: Mapping[str, Sequence[float]]) -> bool:
     """Return whether enough launches have neighbours of the other arms for `pair_neighbours`."""
-    placed = [(at, i) for i, several in enumerate(times.values()) for at in several]
-    begins = neighbours([str(arm) for _, arm in sorted(placed)], len(times))
-    return len(begins) * len(times) >= LEAST_PAIRED * len(placed)
+    placed = [(at, arm) for arm, several in times.items() for at in several]
+    begins = neighbours([arm for _, arm in sorted(placed)], len(times))
+    return alternating(len(begins), len(times), len(placed))
 
 
 def enough(counts: Sequence[int]) -> bool:

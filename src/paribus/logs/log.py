@@ -34,7 +34,8 @@ class Log:
 
     What is known of its file (logs.py):
     `name`: the path below the folder of its `arm`, with #2 for the second output in one file.
-    `written`: when the file was last written; `at`: the date, or `written` if there is none.
+    `written`: when the file was last written; `at`: when it was measured, as far as is known: the
+    date, or `written` if there is none or dates do not show the order (pairing.py).
     `alone`: whether it is the only output of its tool in the file.
     """
 

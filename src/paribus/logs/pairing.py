@@ -226,17 +226,18 @@ def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:
 
     With it, by how many hours the dates jump, 0 if they do not.
     """
-    if not all(log.dated for log in logs):
+    dates = [log.date for log in logs if log.date]
+    if len(dates) < len(logs):
         return Untimed.NOT_ALL_DATED, 0.0
-    if len({log.at for log in logs}) == 1:
+    if len({at for at, _ in dates}) == 1:
         return Untimed.ONE_DATE, 0.0
-    if len({log.zoned for log in logs}) > 1:
+    if len({zoned for _, zoned in dates}) > 1:
         return Untimed.ZONES_MIXED, 0.0
-    hours = _jump(logs)
+    hours = _jump(logs, [at for at, _ in dates])
     return (Untimed.DATES_JUMP if hours else None), hours
 
 
-def _jump(logs: Sequence[Log]) -> float:
+def _jump(logs: Sequence[Log], dates: Sequence[float]) -> float:
     """Return by how many hours dates jump against the times of the files, 0 if they do not.
 
     Another time zone or clock shifts some logs by whole quarters of an hour. If the differences are
@@ -244,7 +245,7 @@ def _jump(logs: Sequence[Log]) -> float:
     """
     if len(logs) < 6 or not all(log.alone and log.written for log in logs):
         return 0.0
-    late = [log.written - log.at for log in logs]
+    late = [log.written - at for log, at in zip(logs, dates, strict=True)]
     steps = [(one - min(late)) / QUARTER_S for one in late]
     if any(abs(step - round(step)) > 0.2 for step in steps):
         return 0.0

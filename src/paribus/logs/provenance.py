@@ -25,14 +25,19 @@ Source = Literal["table", "logs"]
 
 
 def design(table: Table, found: Arrangement, of: Source = "table") -> str:
-    """Return in one sentence how the figures came about, as far as the table or the logs show."""
+    """Return in one sentence how the figures came about, as far as the table or the logs show.
+
+    It names the benchmarks if they are not all of the table.
+    """
+    labels = [group.benchmark for group in found.groups]
     firsts = None
     if table.timed and found.kind in ("blocks", "neighbours"):
         counts = (sum(column) for column in zip(*map(_firsts, found.groups), strict=True))
         firsts = dict(zip(found.arms, counts, strict=True))
     return words.design_of_table(
         table.sources,
-        "single" if one_each(found) else found.kind,
+        labels if len(labels) < len({row.benchmark for row in table.rows}) else (),
+        "single" if one_each(found.groups) else found.kind,
         of=of,
         firsts=firsts,
         gap_s=found.gap_s,
@@ -53,7 +58,7 @@ def notices(
     `error` is that of one comparison of two arms, `of` what the user gave. In the benchmarks
     `lacking` so many blocks are incomplete that a verdict is withheld: that is a warning.
     """
-    if found.kind in ("blocks", "neighbours") and not one_each(found):
+    if found.kind in ("blocks", "neighbours") and not one_each(found.groups):
         yield from _order_notices(found, of)
         yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
     fewest = fewest_pairs(error)
@@ -85,24 +90,26 @@ def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple
     return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
 
 
-def one_each(found: Arrangement) -> bool:
+def one_each(groups: Iterable[Group]) -> bool:
     """Return whether no arm has a second launch."""
-    of_cells = [of for group in found.groups for of in group.figures.values()]
+    of_cells = [of for group in groups for of in group.figures.values()]
     return all(len(launches) < 2 for arms in of_cells for launches in arms.values())
 
 
 def _firsts(group: Group) -> list[int]:
-    """Return in how many blocks each arm came first, by the times."""
+    """Return in how many blocks each arm came first, by the times; of two at one time none did."""
     times = group.times or {}
     counts = dict.fromkeys(times, 0)
     for block in group.numbers if times else ():
-        counts[min(times, key=lambda arm: times[arm][block])] += 1
+        first = min(of_arm[block] for of_arm in times.values())
+        firsts = [arm for arm, of_arm in times.items() if of_arm[block] == first]
+        counts[firsts[0]] += len(firsts) == 1
     return list(counts.values())
 
 
 def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
-    """Yield the notice that the order is unknown, or for each arm that it always came first."""
-    if found.groups[0].times is None:
+    """Yield the notice that no order is known, or for each arm that it always came first."""
+    if not any(any(_firsts(group)) for group in found.groups):
         yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
         return
     always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]

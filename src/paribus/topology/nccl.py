@@ -13,11 +13,24 @@ from xml.sax.saxutils import quoteattr
 from paribus.core import ParseError, UserError
 from paribus.topology.fold import Raw, kind_of, of_addresses, switch
 from paribus.topology.sysfs import speed_of, width_of
-from paribus.topology.tree import NVSWITCH, Link, Node, Peer, PeerKind, Tree, by_socket, finished
+from paribus.topology.tree import (
+    NVSWITCH,
+    Link,
+    Node,
+    Peer,
+    PeerKind,
+    Socket,
+    Tree,
+    by_socket,
+    finished,
+)
 from paribus.topology.xml import Element, parse
 
 _PEERS: tuple[PeerKind, ...] = ("nvlink", "xgmi", "c2c")
 _SPEEDS = (2.5, 5.0, 8.0, 16.0, 32.0, 64.0)
+_UNKNOWN = "-1"
+"""The number of a NUMA node, or a package, that is not known."""
+
 _SWITCH, _PACKAGE = "0x068000", ("0x068001", "0x060000")
 """PCI classes of the ends of links: NVSwitch; the bridge of a POWER processor, and a processor."""
 
@@ -37,14 +50,18 @@ def read(text: str) -> Tree:
         raise ParseError("no <cpu>", line=top.line)
     bridges: list[Node] = []
     owners: dict[int, int] = {}
+    seen: set[int] = set()
     # With one or two NUMA nodes, and no packages, these are taken for sockets.
     guessed = len(cpus) <= 2
     for cpu in cpus:
-        numa = cpu.number("numaid")
-        if numa in owners:
+        numa = _known(cpu, "numaid")
+        package = _known(cpu, "package") if cpu.get("package") else numa
+        if numa in seen:
             raise ParseError(f"the NUMA node {numa} is there twice", line=cpu.line)
-        package = cpu.number("package") if cpu.get("package") else numa
-        owners[numa] = package
+        if numa is not None:
+            seen.add(numa)
+        if numa is not None and package is not None:
+            owners[numa] = package
         bridges += _host_bridges(cpu, numa)
     for gpu in (gpu for element in (top, *cpus) for gpu in element.all("gpu")):
         raise ParseError("a GPU without a <pci> around it", line=gpu.line)
@@ -55,7 +72,12 @@ def read(text: str) -> Tree:
     return finished(replace(tree, lacks=lacks, virtual=of_addresses(nodes)))
 
 
-def _host_bridges(cpu: Element, numa: int) -> list[Node]:
+def _known(cpu: Element, name: str) -> int | None:
+    """Return a number of a <cpu>, None for that of an unknown NUMA node or package."""
+    return None if cpu.get(name) == _UNKNOWN else cpu.number(name)
+
+
+def _host_bridges(cpu: Element, numa: int | None) -> list[Node]:
     """Return the host bridges of a <cpu>, with the address "" where the file has none."""
     ports: dict[tuple[str, str], list[tuple[Element, Node]]] = {}
     for pci in cpu.all("pci"):
@@ -142,16 +164,28 @@ def to_nccl(tree: Tree) -> str:
             fix="take the tree from /sys or from hwloc's XML",
         )
     lines = ['<system version="1">']
-    for number, socket in enumerate(tree.sockets):
-        package = number if socket.package is None else socket.package
-        numas = {b.numa for b in socket.bridges if b.numa is not None} | set(socket.numa)
-        for numa in sorted(numas) or [package]:
-            lines.append(f'  <cpu numaid="{numa}" package="{package}">')
+    used = [numa for socket in tree.sockets for numa in _numas(socket)]
+    for socket in tree.sockets:
+        package = _UNKNOWN if socket.package is None else str(socket.package)
+        numas: list[int | None] = [*sorted(_numas(socket))]
+        if not numas and socket.package is not None:
+            # Any number that no NUMA node has stands for that of a package without one.
+            used.append(max(used, default=-1) + 1)
+            numas = [used[-1]]
+        first, *_ = numas = numas or [None]
+        for numa in numas:
+            number = _UNKNOWN if numa is None else numa
+            lines.append(f'  <cpu numaid="{number}" package="{package}">')
             for bridge in socket.bridges:
-                if numa == (min(numas, default=package) if bridge.numa is None else bridge.numa):
+                if numa == (first if bridge.numa is None else bridge.numa):
                     lines += [x for port in bridge.children for x in _exported(tree, port, bridge)]
             lines.append("  </cpu>")
     return "\n".join([*lines, "</system>"]) + "\n"
+
+
+def _numas(socket: Socket) -> set[int]:
+    """Return the NUMA nodes of a socket, as far as they are known."""
+    return {bridge.numa for bridge in socket.bridges if bridge.numa is not None} | {*socket.numa}
 
 
 def _exported(tree: Tree, port: Node, bridge: Node) -> list[str]:

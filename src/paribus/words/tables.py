@@ -11,6 +11,7 @@ from paribus.words.lists import listed
 
 def design_of_table(
     sources: Sequence[str],
+    labels: Sequence[str],
     kind: str,
     *,
     of: str,
@@ -21,10 +22,12 @@ def design_of_table(
 ) -> str:
     """Return in one sentence how the figures of a table, or `of` logs, came about.
 
+    `labels` are the benchmarks that it is about, none for all.
     `kind`, `gap_s`, `several` and `sampled` are those of an Arrangement; "single" is one launch of
     each arm. `firsts` is the number of blocks in which each arm ran first, None if unknown.
     """
-    source = f"Numbers from {listed(sources, last=' and ')}"
+    on = f" on {listed(labels, last=' and ')}" if labels else ""
+    source = f"Numbers{on} from {listed(sources, last=' and ')}"
     value = _what_a_value_is(several=several, sampled=sampled)
     if kind == "single":
         return f"{source}: one launch for each arm{value}; nothing was controlled."

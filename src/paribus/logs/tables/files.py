@@ -412,7 +412,7 @@ def _parquet(path: Path) -> tuple[list[str], Records]:
 
     try:
         columns = parquet.read_schema(path)
-        texts = [one.name for one in columns if one.name in NAMES and one.type == pa.string()]
+        texts = [one.name for one in columns if one.type == pa.string()]
         # As dictionaries, so that a long text that all rows share is in memory once.
         file = parquet.ParquetFile(path, read_dictionary=texts)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -422,8 +422,19 @@ def _parquet(path: Path) -> tuple[list[str], Records]:
     if size > MOST_BYTES or sizes.num_rows > MOST_ROWS:
         cause = f"unpacks to {sizes.num_rows:,} rows, {size:,} B: more than {MOST_ROWS:,} rows or"
         raise _fault(path, f"{cause} {format_bytes(MOST_BYTES)}", _PARTS)
-    wanted = [name for name in columns.names if name in NAMES]
+    wanted = [one.name for one in columns if one.name in NAMES or _plain(one.type)]
     return columns.names, _parquet_records(path, file, wanted)
+
+
+def _plain(kind: Any) -> bool:
+    """Return whether cells of a column of Parquet are texts, numbers or dates, as those of CSV."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return bool(texts or numbers or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def _parquet_records(path: Path, file: Any, names: Sequence[str]) -> Records:

@@ -53,11 +53,12 @@ def ordered_blocks(table: Table) -> tuple[tuple[str, ...], Placed]:
 class Paired:
     """Launches in blocks of neighbours in time.
 
-    `blocks` are the names of the blocks, `placed` the rows of launches that have neighbours;
-    `unpaired` is how many launches have none. `gap_s` is the median time from launch to launch
-    within a block, in seconds.
+    `benchmarks` are those whose arms alternate. `blocks` are the names of their blocks, `placed`
+    the rows of launches that have neighbours; `unpaired` is how many launches have none. `gap_s`
+    is the median time from launch to launch within a block, in seconds.
     """
 
+    benchmarks: frozenset[str]
     blocks: tuple[str, ...]
     placed: Placed
     unpaired: int
@@ -65,30 +66,37 @@ class Paired:
 
 
 def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
-    """Return the launches in blocks of neighbours in time, each arm once; None if most have none.
+    """Return the launches in blocks of neighbours in time, each arm once; None if there are none.
 
     In order of time, as many launches as there are arms make a block if they are of different
     arms; otherwise the earliest is skipped. That looks at times and arms only, never at
-    values, so it cannot favour an arm.
+    values, so it cannot favour an arm. Benchmarks most of whose launches have no neighbours are
+    left out.
     """
     starts: dict[Launch, float] = {}
     for row in table.rows:
         launch = launch_of(row)
         starts[launch] = min(starts.get(launch, inf), inf if row.time is None else row.time)
-    in_time = sorted(starts, key=lambda one: (starts[one], arms.index(one[1]), str(one[2])))
+    # Of launches at one time none is known to be the first, so it may not be the reference's.
+    in_time = sorted(starts, key=lambda one: (starts[one], one[1], str(one[2])))
     block_of: dict[Launch, int] = {}
     gaps = []
-    for mine in grouped((launch[0], launch) for launch in in_time).values():
+    benchmarks: dict[str, int] = {}
+    for benchmark, mine in grouped((launch[0], launch) for launch in in_time).items():
         begins = neighbours([arm for _, arm, _ in mine], len(arms))
-        if len(begins) * len(arms) < LEAST_PAIRED * len(mine):
-            return None
+        if not alternating(len(begins), len(arms), len(mine)):
+            continue
+        benchmarks[benchmark] = len(mine)
         for number, begin in enumerate(begins, 1):
             block = mine[begin : begin + len(arms)]
             block_of |= dict.fromkeys(block, number)
             gaps.append((starts[block[-1]] - starts[block[0]]) / max(1, len(arms) - 1))
+    if not benchmarks:
+        return None
     placed = [(row, block_of[i]) for row in table.rows if (i := launch_of(row)) in block_of]
     names = tuple(str(i + 1) for i in range(max(block_of.values())))
-    return Paired(names, placed, len(starts) - len(block_of), median(gaps))
+    left = sum(benchmarks.values()) - len(block_of)
+    return Paired(frozenset(benchmarks), names, placed, left, median(gaps))
 
 
 def neighbours(arms: Sequence[str], count: int) -> list[int]:
@@ -107,6 +115,14 @@ def neighbours(arms: Sequence[str], count: int) -> list[int]:
         else:
             at += 1
     return begins
+
+
+def alternating(blocks: int, arms: int, launches: int) -> bool:
+    """Return whether so many blocks of neighbours, of all launches, show that the arms alternate.
+
+    One block pairs nothing, and would leave all launches beside it out.
+    """
+    return blocks > 1 and blocks * arms >= LEAST_PAIRED * launches
 
 
 Kind = Literal["blocks", "neighbours", "apart", "unordered"]
@@ -149,7 +165,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """The launches of a table, and what pairs them.
+    """Benchmarks of a table whose launches are paired in one way, or not at all.
 
     `kind`: "blocks" if the table has them; "neighbours" if launches next to each other in time are
     paired; "apart" if the table has times, but the arms do not alternate; otherwise "unordered".
@@ -192,12 +208,14 @@ def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
     return replace(table, rows=rows), [(one, arm, name) for (one, name), arm in lacking.items()]
 
 
-def arrange(table: Table, reference: str = "", *, paired: bool = True) -> Arrangement:
+def arrange(table: Table, reference: str = "", *, paired: bool = True) -> tuple[Arrangement, ...]:
     """Return the launches of `table`, the arm `reference` (or the first to appear) first.
 
-    The figure of a launch is the median of its samples, that of an arm in a block the median of its
-    launches. Without `paired` neighbours in time are not paired. Raises UserError for fewer than
-    two arms, two rows of the same sample, and a benchmark or case that an arm has nowhere.
+    Benchmarks whose arms alternate in time are apart from those whose arms do not: what pairs the
+    launches of one says nothing of another. The figure of a launch is the median of its samples,
+    that of an arm in a block the median of its launches. Without `paired` neighbours in time are
+    not paired, and it is one arrangement. Raises UserError for fewer than two arms, two rows of
+    the same sample, and a benchmark or case that an arm has nowhere.
     """
     arms = _arms(table, reference)
     _check_whole(table.rows, arms)
@@ -205,19 +223,26 @@ def arrange(table: Table, reference: str = "", *, paired: bool = True) -> Arrang
     if "block" in table.columns:
         names, placed = ordered_blocks(table)
         groups = tuple(_blocks(table, arms, names, placed))
-        return Arrangement("blocks", arms, groups, "launch" in table.columns, sampled)
+        return (Arrangement("blocks", arms, groups, "launch" in table.columns, sampled),)
+    found = []
     if paired and table.timed and (pairs := pair_neighbours(table, arms)):
         groups = tuple(_blocks(table, arms, pairs.blocks, pairs.placed))
-        return Arrangement("neighbours", arms, groups, False, sampled, pairs.unpaired, pairs.gap_s)
-    # A row is a launch unless columns say which rows are samples of one.
-    each = not {"launch", "time", "sample"} & table.columns
-    launches = _numbered(table) if each else [(row, launch_of(row)) for row in table.rows]
-    files = _files(table, launches)
-    groups = tuple(
-        Group(benchmark, _ordered(figures), files=files[benchmark])
-        for benchmark, figures in _figures(table, launches).items()
-    )
-    return Arrangement("apart" if table.timed else "unordered", arms, groups, False, sampled)
+        how = (False, sampled, pairs.unpaired, pairs.gap_s)
+        found.append(Arrangement("neighbours", arms, groups, *how))
+        rows = [row for row in table.rows if row.benchmark not in pairs.benchmarks]
+        table = replace(table, rows=rows)
+    if table.rows:
+        # A row is a launch unless columns say which rows are samples of one.
+        each = not {"launch", "time", "sample"} & table.columns
+        launches = _numbered(table) if each else [(row, launch_of(row)) for row in table.rows]
+        files = _files(table, launches)
+        groups = tuple(
+            Group(benchmark, _ordered(figures), files=files[benchmark])
+            for benchmark, figures in _figures(table, launches).items()
+        )
+        kind: Kind = "apart" if table.timed else "unordered"
+        found.append(Arrangement(kind, arms, groups, False, sampled))
+    return tuple(found)
 
 
 def _numbered(table: Table) -> list[tuple[Row, int]]:
