@@ -28,8 +28,8 @@ def design(table: Table, found: Arrangement, of: Source = "table") -> str:
     """Return in one sentence how the figures came about, as far as the table or the logs show."""
     firsts = None
     if table.timed and found.kind in ("blocks", "neighbours"):
-        counts = (sum(column) for column in zip(*map(_firsts, found.groups), strict=True))
-        firsts = dict(zip(found.arms, counts, strict=True))
+        counts = [sum(column) for column in zip(*map(_firsts, found.groups), strict=True)]
+        firsts = dict(zip(found.arms, counts, strict=True)) if any(counts) else None
     return words.design_of_table(
         table.sources,
         "single" if one_each(found) else found.kind,
@@ -92,18 +92,21 @@ def one_each(found: Arrangement) -> bool:
 
 
 def _firsts(group: Group) -> list[int]:
-    """Return in how many blocks each arm came first, by the times."""
+    """Return in how many blocks each arm came first, by the times: alone, for a date is of many."""
     times = group.times or {}
     counts = dict.fromkeys(times, 0)
     for block in group.numbers if times else ():
-        counts[min(times, key=lambda arm: times[arm][block])] += 1
+        begun = {arm: of[block] for arm, of in times.items()}
+        first, second = sorted(begun, key=begun.__getitem__)[:2]
+        counts[first] += begun[first] < begun[second]
     return list(counts.values())
 
 
 def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
     """Yield the notice that the order is unknown, or for each arm that it always came first."""
-    if found.groups[0].times is None:
-        yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
+    if not any(any(_firsts(group)) for group in found.groups):
+        figures = {"source": of, "timed": found.groups[0].times is not None}
+        yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures=figures)
         return
     always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]
     for index, arm in enumerate(found.arms):
