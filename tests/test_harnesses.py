@@ -56,6 +56,7 @@ REPORT = (FIXTURES / "reframe" / "good-report.out").read_text()
 PERFLOG = (FIXTURES / "reframe" / "good-perflog.out").read_text()
 SUPERBENCH = (FIXTURES / "superbench" / "good-training.out").read_text()
 PHORONIX = (FIXTURES / "phoronix" / "good-GVNO2.out").read_text()
+TITAN = (FIXTURES / "torchtitan" / "good-handmade-old.out").read_text()
 
 
 def measured(harness: str, text: str) -> list[Measured]:
@@ -233,6 +234,37 @@ OTHERS = {
             PYTEST[PYTEST.find("        {") : PYTEST.find('    ],\n    "da')],
         ),
         *("", "reports no test"),
+    ),
+    "no command": ("hyperfine", HYPERFINE[: HYPERFINE.find("    {")], "[\n", "[]}", "no command"),
+    "every benchmark skipped": (
+        *("google_benchmark", GOOGLE, '"repetitions": 3,', '"skipped": true,'),
+        "every benchmark was skipped, such as 'BM_Triad/1024'",
+    ),
+    "an infinite counter": (
+        *("google_benchmark", GOOGLE, '"threads": 1,', '"threads": 1, "hits": 1e400,'),
+        "counter 'hits' is not finite",
+    ),
+    "a benchmark twice": (
+        "pyperf",
+        PYPERF,
+        "}]}],",
+        '}]}, {"metadata": {"name": "timeit"}, "runs": [{"values": [1.0]}]}],',
+        "is there twice",
+    ),
+    "fewer cases than announced": (
+        *("reframe", REPORT, '"num_cases": 2', '"num_cases": 3'),
+        "has 2 test cases, not the 3",
+    ),
+    "an unknown result": ("reframe", REPORT, '"result": "pass"', '"result": "odd"', "unknown"),
+    "no number": ("reframe", PERFLOG, "|12345.6|", "|fast|", "triad is 'fast', not a number"),
+    "two trainings": (
+        *(
+            "torchtitan",
+            TITAN,
+            "- INFO - step: 24",
+            "- INFO - local batch size 4, global batch size 64, sequence length 2048, total steps 26\n- INFO - step: 24",
+        ),
+        "two trainings with other batches",
     ),
     "an old report": ("reframe", REPORT, '"data_version": "4.2"', '"data_version": "3.1"', "4.7"),
     "no exit code": ("reframe", PERFLOG, "job_exitcode|", "exit|", "lacks name or job_exitcode"),
