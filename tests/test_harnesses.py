@@ -262,7 +262,8 @@ OTHERS = {
             "torchtitan",
             TITAN,
             "- INFO - step: 24",
-            "- INFO - local batch size 4, global batch size 64, sequence length 2048, total steps 26\n- INFO - step: 24",
+            "- INFO - local batch size 4, global batch size 64, sequence length 2048,"
+            " total steps 26\n- INFO - step: 24",
         ),
         "two trainings with other batches",
     ),
