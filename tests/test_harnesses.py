@@ -56,6 +56,7 @@ REPORT = (FIXTURES / "reframe" / "good-report.out").read_text()
 PERFLOG = (FIXTURES / "reframe" / "good-perflog.out").read_text()
 SUPERBENCH = (FIXTURES / "superbench" / "good-training.out").read_text()
 PHORONIX = (FIXTURES / "phoronix" / "good-GVNO2.out").read_text()
+OTHER_BATCHES = "local batch size 4, global batch size 8, sequence length 9, total steps 2"
 TITAN = (FIXTURES / "torchtitan" / "good-handmade-old.out").read_text()
 
 
@@ -262,8 +263,7 @@ OTHERS = {
             "torchtitan",
             TITAN,
             "- INFO - step: 24",
-            "- INFO - local batch size 4, global batch size 64, sequence length 2048,"
-            " total steps 26\n- INFO - step: 24",
+            f"{OTHER_BATCHES} - INFO - step: 24",
         ),
         "two trainings with other batches",
     ),
