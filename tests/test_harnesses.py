@@ -623,3 +623,15 @@ def test_what_a_reader_declares_wrongly_is_said(monkeypatch: pytest.MonkeyPatch)
     renamed = replace(right, of_plain=lambda _: [one._replace(metrics=one.metrics[1:])])
     with pytest.raises(ParseError, match="which is none of its metrics"):
         renamed.read(text)
+
+
+def test_a_case_that_all_outputs_of_an_arm_share_can_be_a_part_of_the_arm(tmp_path: Path) -> None:
+    """So a model with an empty context is compared with one that has 512 tokens in it."""
+    [row, *_] = json.loads((FIXTURES / "llama_bench" / "good-real-8cf427ff.out").read_text())
+    for arm, depth in (("empty", 0), ("full", 512)):
+        write(tmp_path, {f"{arm}/1.json": json.dumps([{**row, "n_depth": depth}], indent=2)})
+    apart = paribus("compare", "empty", "full", cwd=tmp_path, code=2)
+    assert "(test=pp512 at 512): 1 log of full, none of empty" in apart.stderr
+    given = ("--part-of-arm", "test")
+    together = paribus("compare", "empty", "full", *given, cwd=tmp_path, code=3).stdout
+    assert "printed.arm.test: pp512 -> pp512 at 512" in together
