@@ -22,7 +22,7 @@ from paribus.__main__ import main
 from paribus.core import Judgement, Notice
 from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.files import read_tables
-from paribus.words.values import notice_text, reason_of
+from paribus.words.values import notice_fix, notice_text, reason_of
 from studies import paribus
 from study_directories import write_directory
 
@@ -311,6 +311,22 @@ def test_launches_in_turns_are_paired_by_their_times(tmp_path: Path) -> None:
     fixed = judged(tmp_path, in_time("AB" * 12))
     assert "order fixed" in names_of(fixed)
     assert words_of(fixed) == ["slower"]
+
+
+def test_launches_of_one_date_do_not_show_which_came_first(tmp_path: Path) -> None:
+    rows = in_time("ABBABAAB" * 2)
+    days = [{**row, "time": f"2026-11-{1 + i // 2:02}"} for i, row in enumerate(rows)]
+    found = judged(tmp_path, days)
+    assert words_of(found) == ["slower"]
+    assert "neighbours in time; one look. Whether their order was" in found.design
+    assert "order fixed" not in names_of(found)
+    (reported,) = (one for one in found.notices if one.name == "order unknown")
+    assert notice_fix(reported) == "Times of more digits would show the order."
+    at = "2026-11-01T08:00:00Z"
+    days = [
+        {**row, "time": at if i == 1 else f"{row['time']}T00:00:00Z"} for i, row in enumerate(days)
+    ]
+    assert "host ran first in 1 block, bridged in 0" in judged(tmp_path, days).design
 
 
 def of_order(found: Judgement) -> list[Notice]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -298,9 +299,10 @@ def test_out_holds_the_page_and_the_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hostile = "<b>&\x1b[31m"
-    old = write_directory(tmp_path / "old", TWO)
+    sizes = (8, 512, 65536)
+    old = write_directory(tmp_path / "old", TWO, sizes=sizes)
     facts = {"host": {"os.release": hostile}, "bridged": {"os.release": hostile}}
-    new = write_directory(tmp_path / "new", LESS, seed=2, started=1.8e9, facts=facts)
+    new = write_directory(tmp_path / "new", LESS, seed=2, started=1.8e9, facts=facts, sizes=sizes)
     out = tmp_path / "out"
     code, text, _ = compared(capsys, old, new, "--out", out)
     assert code == 0
@@ -310,5 +312,10 @@ def test_out_holds_the_page_and_the_json(
     assert "&lt;b&gt;&amp;" in page
     assert "<b>&" not in page
     assert "<script" not in page
+    values, effects = re.findall(r'class="strip curves"[^>]* aria-label="([^"]*)"', page)
+    assert re.sub(r" (\d\.?\d)\d*", r" \1", effects) == "old: 1.1 to 1.1; new: 1.0 to 1.0"
+    assert re.findall(r"(\w+, \w+): [23]\.\d+ to [23]\d\d\.?\d*", values) == [
+        *("host, old", "bridged, old", "host, new", "bridged, new")
+    ]
     assert "64 KiB" in page
     assert json.loads((out / "change.json").read_text())["schema"] == "paribus.change/1"

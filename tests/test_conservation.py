@@ -140,9 +140,7 @@ def made(design: str, seed: int) -> Made:
                         store.append(launch, outcome(launch, state, at), void=void)
         with Store(Path(folder)) as store:
             judgement = conclude(frozen, store)
-            evidence = collect(
-                store.launches(void=True), frozen.metrics, frozen.session, place=folder
-            )
+            evidence = collect(frozen, store.launches(void=True))
         so_far = progress(
             frozen, evidence, None, undecided=(), elapsed_s=0, launches_s=0,
             findings=dict.fromkeys(frozen.metrics, ()),

@@ -68,7 +68,7 @@ def executed(
             store.bind_plan(plan.sha256)
             evidence = execute(plan, store, {"a": station, "b": station}, ready, lambda _: None)
             stored = list(store.launches(void=True))
-            assert evidence == collect(stored, plan.metrics, place="")
+            assert evidence == collect(plan, stored)
             judgement = conclude(plan, store, evidence)
             assert judgement == conclude(plan, store)
             return stored, judgement

@@ -56,6 +56,8 @@ REPORT = (FIXTURES / "reframe" / "good-report.out").read_text()
 PERFLOG = (FIXTURES / "reframe" / "good-perflog.out").read_text()
 SUPERBENCH = (FIXTURES / "superbench" / "good-training.out").read_text()
 PHORONIX = (FIXTURES / "phoronix" / "good-GVNO2.out").read_text()
+OTHER_BATCHES = "local batch size 4, global batch size 8, sequence length 9, total steps 2"
+TITAN = (FIXTURES / "torchtitan" / "good-handmade-old.out").read_text()
 
 
 def measured(harness: str, text: str) -> list[Measured]:
@@ -233,6 +235,37 @@ OTHERS = {
             PYTEST[PYTEST.find("        {") : PYTEST.find('    ],\n    "da')],
         ),
         *("", "reports no test"),
+    ),
+    "no command": ("hyperfine", HYPERFINE[: HYPERFINE.find("    {")], "[\n", "[]}", "no command"),
+    "every benchmark skipped": (
+        *("google_benchmark", GOOGLE, '"repetitions": 3,', '"skipped": true,'),
+        "every benchmark was skipped, such as 'BM_Triad/1024'",
+    ),
+    "an infinite counter": (
+        *("google_benchmark", GOOGLE, '"threads": 1,', '"threads": 1, "hits": 1e400,'),
+        "counter 'hits' is not finite",
+    ),
+    "a benchmark twice": (
+        "pyperf",
+        PYPERF,
+        "}]}],",
+        '}]}, {"metadata": {"name": "timeit"}, "runs": [{"values": [1.0]}]}],',
+        "is there twice",
+    ),
+    "fewer cases than announced": (
+        *("reframe", REPORT, '"num_cases": 2', '"num_cases": 3'),
+        "has 2 test cases, not the 3",
+    ),
+    "an unknown result": ("reframe", REPORT, '"result": "pass"', '"result": "odd"', "unknown"),
+    "no number": ("reframe", PERFLOG, "|12345.6|", "|fast|", "triad is 'fast', not a number"),
+    "two trainings": (
+        *(
+            "torchtitan",
+            TITAN,
+            "- INFO - step: 24",
+            f"{OTHER_BATCHES} - INFO - step: 24",
+        ),
+        "two trainings with other batches",
     ),
     "an old report": ("reframe", REPORT, '"data_version": "4.2"', '"data_version": "3.1"', "4.7"),
     "no exit code": ("reframe", PERFLOG, "job_exitcode|", "exit|", "lacks name or job_exitcode"),
@@ -590,3 +623,15 @@ def test_what_a_reader_declares_wrongly_is_said(monkeypatch: pytest.MonkeyPatch)
     renamed = replace(right, of_plain=lambda _: [one._replace(metrics=one.metrics[1:])])
     with pytest.raises(ParseError, match="which is none of its metrics"):
         renamed.read(text)
+
+
+def test_a_case_that_all_outputs_of_an_arm_share_can_be_a_part_of_the_arm(tmp_path: Path) -> None:
+    """So a model with an empty context is compared with one that has 512 tokens in it."""
+    [row, *_] = json.loads((FIXTURES / "llama_bench" / "good-real-8cf427ff.out").read_text())
+    for arm, depth in (("empty", 0), ("full", 512)):
+        write(tmp_path, {f"{arm}/1.json": json.dumps([{**row, "n_depth": depth}], indent=2)})
+    apart = paribus("compare", "empty", "full", cwd=tmp_path, code=2)
+    assert "(test=pp512 at 512): 1 log of full, none of empty" in apart.stderr
+    given = ("--part-of-arm", "test")
+    together = paribus("compare", "empty", "full", *given, cwd=tmp_path, code=3).stdout
+    assert "printed.arm.test: pp512 -> pp512 at 512" in together

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 
 import browser
 import judgements
+from log_folders import FIXTURES, write
 from paribus.cli import outputs
 from paribus.core import Judgement, State, Word, format_ratio, slowness
 from paribus.judge.conclude import judged
@@ -23,6 +25,7 @@ from paribus.report.html import write_html
 from paribus.report.stored import read_report
 from paribus.store import Store
 from serving import visiting
+from studies import paribus
 from study_directories import write_directory
 from test_report_short import of_nine
 
@@ -389,3 +392,23 @@ def test_paper_takes_six_pages_at_most(chromium: browser.Browser, tmp_path: Path
     page, pdf = written(of_nine(), tmp_path), tmp_path / "report.pdf"
     chromium.open(page, pdf=pdf)
     assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= 6
+
+
+def test_a_roofline_has_the_roof_of_each_arm(tmp_path: Path) -> None:
+    lines = [*map(json.loads, (FIXTURES / "roofline" / "good-0.out").read_text().splitlines())]
+    for arm, factor in (("one", 1.0), ("two", 2.0)):
+        scaled = [
+            {**line, "samples": [factor * value for value in line["samples"]]}
+            if "samples" in line
+            else line
+            for line in lines
+        ]
+        write(tmp_path, {f"{arm}/1.log": "".join(f"{json.dumps(line)}\n" for line in scaled)})
+    paribus("compare", "one", "two", "--out", "out", "--to", "svg", cwd=tmp_path, code=3)
+    drawn = (tmp_path / "out" / "figures" / "00-roofline.svg").read_text()
+    said = re.findall(r">(\w+): (\d+) GB/s, (\d+) Gop/s, ridge at ([\d.]+) per byte<", drawn)
+    roofs = {arm: [row[1:] for row in said if row[0] == arm] for arm in ("one", "two")}
+    assert len(roofs["one"]) == 3  # of double, float and int
+    for (slow, low, ridge), (fast, high, same) in zip(*roofs.values(), strict=True):
+        assert (int(fast) / int(slow), int(high) / int(low)) == pytest.approx((2, 2), rel=0.01)
+        assert same == ridge

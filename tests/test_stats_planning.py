@@ -267,7 +267,7 @@ def test_a_study_is_the_sum_of_its_benchmarks():
         "b": Standing(12, 5.0, 14, decided=True),
         "c": Standing(18, 1.0, 20),
     }
-    assert forecast(standings, LOOKS, shared_s=10.0) == 28 * 2 + 9 * 1 + 28 * 10
+    assert forecast(standings, LOOKS) == 28 * 2 + 9 * 1
 
 
 def test_nothing_is_left_of_a_study_that_is_decided_or_over():
@@ -290,12 +290,6 @@ def test_cost_of_a_block_of_launches():
     assert (cost(PILOT).first_s, cost(PILOT).block_s) == (pytest.approx(3.7), pytest.approx(3.7))
     assert cost(PILOT, together=True).block_s == pytest.approx(2.2)
     assert duration(Cost(4.0, 3.0), 8, 60) == (28.0, 184.0)
-
-
-def test_cost_of_a_block_of_sessions_is_that_of_its_switches_too():
-    found = cost(PILOT, replicates=5, switch_s=600.0)
-    assert found.first_s == 0
-    assert found.block_s == pytest.approx(6 * 3.7 + 1.5 * 600)
 
 
 def test_blocks_that_a_budget_affords():

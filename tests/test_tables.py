@@ -23,7 +23,7 @@ from pyarrow import parquet
 from paribus.core import Case, UserError
 from paribus.logs.tables import files
 from paribus.logs.tables.cases import read_case
-from paribus.logs.tables.columns import distinguishes
+from paribus.logs.tables.columns import distinguishes, sort_columns
 from paribus.logs.tables.files import MOST_LINE, read_tables
 from paribus.logs.tables.launches import Arrangement, arrange
 
@@ -577,6 +577,20 @@ def test_columns_that_count_rows_make_no_cases(name: str) -> None:
     assert not distinguishes(name)
     assert distinguishes("nodes")
     assert distinguishes("ring")
+
+
+@pytest.mark.parametrize(("last", "cases"), [("3", 1), ("5", 3), ("³", 3)])
+def test_a_column_that_counts_the_values_of_an_arm_by_another_name_makes_no_cases(
+    tmp_path: Path, last: str, cases: int
+) -> None:
+    """One with a gap, or another text, does. A superscript is a digit of no number."""
+    rows = [
+        {"arm": arm, "benchmark": "b", "metric": "time", "unit": "s", "better": "lower",
+         "sweep": sweep, "value": 1.0}
+        for arm in ("a", "b") for sweep in ("1", "2", last)
+    ]  # fmt: skip
+    table, _ = sort_columns(read_tables([written(tmp_path, as_csv(rows))]))
+    assert len({row.case for row in table.rows}) == cases
 
 
 # --- properties -----------------------------------------------------------------------------

@@ -332,7 +332,7 @@ def report_cost() -> list[tuple[str, str, str]]:
         frozen = _large(directory)
         with Store(directory) as store:
             launches = store.launches(void=True)
-            evidence = collect(launches, frozen.metrics, frozen.session, place=folder)
+            evidence = collect(frozen, launches)
             conclude_and_write(frozen, store)  # fills the cache of the report's bundle
         last: list[float] = []
         whole: list[float] = []

@@ -33,7 +33,6 @@ from paribus.core import (
     Reason,
     Seen,
     State,
-    StoreError,
     Tally,
     Word,
     lens,
@@ -41,7 +40,7 @@ from paribus.core import (
 )
 from paribus.judge import allocations, notices, transport
 from paribus.judge.cases import cases, others
-from paribus.judge.evidence import Entry, Evidence, collect, last_block_over
+from paribus.judge.evidence import Entry, Evidence, collect, last_block_over, planned
 from paribus.judge.headlines import (
     Because,
     endpoints,
@@ -269,10 +268,11 @@ def conclude(plan: Plan, store: Store, evidence: Evidence | None = None) -> Judg
     attempts: list[Stored] = []
     lag = Lag()
     if evidence is None:
-        whole = _noted(plan, store.launches(void=True, arrays=True), attempts, lag)
-        evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
+        whole = store.launches(void=True, arrays=True)
+        evidence = collect(plan, _noted(whole, attempts, lag))
     else:
-        deque(_noted(plan, store.launches(samples=False, void=True), attempts, lag), maxlen=0)
+        whole = planned(plan, store.launches(samples=False, void=True))
+        deque(_noted(whole, attempts, lag), maxlen=0)
     plan = plan.design.chosen(plan, evidence)
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(sum(one.outcome.wall_s for one in attempts))
@@ -448,28 +448,10 @@ def _changed(
     }
 
 
-def planned(plan: Plan, launches: Iterable[Stored]) -> Iterator[Stored]:
-    """Yield `launches`; raises StoreError for one whose arm, benchmark or block `plan` lacks."""
-    arms, settings = {one.name for one in plan.design.stages()}, plan.study.settings
-    labels, endless = {one.label for one in plan.study.benchmarks}, not plan.design.has_end
-    for one in launches:
-        launch = one.launch
-        inside = launch.block >= 0 and (endless or launch.block <= settings.blocks)
-        if launch.arm not in arms or launch.benchmark not in labels or not inside:
-            raise StoreError(
-                f"launch {launch.number} is of no arm, benchmark or block of the plan",
-                place="launches.db",
-                fix="restore the directory from a copy, or ask for it anew where it comes from",
-            )
-        yield one
-
-
-def _noted(
-    plan: Plan, launches: Iterable[Stored], attempts: list[Stored], lag: Lag
-) -> Iterator[Stored]:
+def _noted(launches: Iterable[Stored], attempts: list[Stored], lag: Lag) -> Iterator[Stored]:
     """Yield `launches`; each is also added to `lag`, and without samples to `attempts`."""
     light = Light()
-    for one in planned(plan, launches):
+    for one in launches:
         lag.add(one)
         attempts.append(light(one))
         yield one

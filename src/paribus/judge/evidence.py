@@ -361,29 +361,28 @@ def figures(
     return found, slow / count if count else 0.0
 
 
-def collect(
-    launches: Iterable[Stored],
-    metrics: Mapping[str, Sequence[Metric]],
-    session: int = 0,
-    *,
-    place: str,
-) -> Evidence:
-    """Return the evidence of stored attempts, including void ones.
-
-    `metrics` and `session` are the plan's. Raises StoreError, naming `place`, for a launch of a
-    benchmark that the plan does not have.
-    """
-    evidence = Evidence(metrics, session)
-    for stored in launches:
-        if stored.launch.benchmark not in metrics:
-            raise StoreError(
-                f"launch {stored.launch.number} is of the benchmark {stored.launch.benchmark!r},"
-                " which the plan does not have",
-                place=place,
-                fix="put the launches.db and the plan.json of one study together",
-            )
-        evidence.add(stored.launch, stored.outcome, stored.attempt, stored.void)
+def collect(plan: Plan, launches: Iterable[Stored]) -> Evidence:
+    """Return the evidence of stored attempts, void ones included; raises as `planned` does."""
+    evidence = Evidence(plan.metrics, plan.session)
+    for one in planned(plan, launches):
+        evidence.add(one.launch, one.outcome, one.attempt, one.void)
     return evidence
+
+
+def planned(plan: Plan, launches: Iterable[Stored]) -> Iterator[Stored]:
+    """Yield `launches`; raises StoreError for one whose arm, benchmark or block `plan` lacks."""
+    arms, settings = {one.name for one in plan.design.stages()}, plan.study.settings
+    labels, endless = {one.label for one in plan.study.benchmarks}, not plan.design.has_end
+    for one in launches:
+        launch = one.launch
+        inside = launch.block >= 0 and (endless or launch.block <= settings.blocks)
+        if launch.arm not in arms or launch.benchmark not in labels or not inside:
+            raise StoreError(
+                f"launch {launch.number} is of no arm, benchmark or block of the plan",
+                place="launches.db",
+                fix="restore the directory from a copy, or ask for it anew where it comes from",
+            )
+        yield one
 
 
 def _session(launches: Sequence[Entry]) -> Entry:

@@ -111,9 +111,8 @@ UNFINISHED = "the study was interrupted during this block"
 def resume(plan: Plan, store: Store) -> Evidence:
     """Void the launches of unfinished blocks, and return the evidence of earlier sittings."""
     stored = store.counting()
-    place = str(store.directory)
     warm_up = takewhile(lambda one: one.launch.block == 0, store.launches(samples=False, void=True))
-    evidence = collect(warm_up, plan.metrics, plan.session, place=place)
+    evidence = collect(plan, warm_up)
     plan = plan.design.chosen(plan, evidence)
     most = max(stored, default=0)
     for block in plan.blocks():
@@ -124,8 +123,7 @@ def resume(plan: Plan, store: Store) -> Evidence:
             done = [number for number in planned if number in stored]
             if done and len(done) < len(planned):
                 store.void(done, UNFINISHED)
-    launches = store.launches(void=True)
-    return collect(launches, plan.metrics, plan.session, place=place)
+    return collect(plan, store.launches(void=True))
 
 
 def changed(plan: Plan, store: Store, more: Sequence[Gathered] = ()) -> tuple[Difference, ...]:

@@ -275,7 +275,11 @@ FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
     NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times.",
     NoticeName.ORDER_UNKNOWN: lambda f: (
-        order_fix(f["dated_by"]) if f["source"] == "logs" else "A column time would show the order."
+        order_fix(f["dated_by"])
+        if f["source"] == "logs"
+        else "Times of more digits would show the order."
+        if f.get("timed")
+        else "A column time would show the order."
     ),
     NoticeName.ORDER_FIXED: lambda _: "Randomise the order in each block.",
 }

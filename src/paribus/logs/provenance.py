@@ -32,8 +32,8 @@ def design(table: Table, found: Arrangement, of: Source = "table") -> str:
     labels = [group.benchmark for group in found.groups]
     firsts = None
     if table.timed and found.kind in ("blocks", "neighbours"):
-        counts = (sum(column) for column in zip(*map(_firsts, found.groups), strict=True))
-        firsts = dict(zip(found.arms, counts, strict=True))
+        counts = [sum(column) for column in zip(*map(_firsts, found.groups), strict=True)]
+        firsts = dict(zip(found.arms, counts, strict=True)) if any(counts) else None
     return words.design_of_table(
         table.sources,
         labels if len(labels) < len({row.benchmark for row in table.rows}) else (),
@@ -108,9 +108,10 @@ def _firsts(group: Group) -> list[int]:
 
 
 def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
-    """Yield the notice that no order is known, or for each arm that it always came first."""
+    """Yield the notice that the order is unknown, or for each arm that it always came first."""
     if not any(any(_firsts(group)) for group in found.groups):
-        yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
+        figures = {"source": of, "timed": found.groups[0].times is not None}
+        yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures=figures)
         return
     always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]
     for index, arm in enumerate(found.arms):

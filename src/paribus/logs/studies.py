@@ -17,7 +17,7 @@ from paribus.audit.classes import classify
 from paribus.audit.values import ERROR
 from paribus.border import exists, is_directory, printable
 from paribus.core import Difference, LeftOut, Selection, UserError
-from paribus.judge.conclude import Light, conclude, launch_facts, planned
+from paribus.judge.conclude import Light, conclude, launch_facts
 from paribus.judge.evidence import collect
 from paribus.logs.change import Change, Changed, Measured, NotCompared, Step, changes
 from paribus.logs.logs import arms_of
@@ -100,8 +100,7 @@ def read(name: str, directory: Path) -> Measured:
     plan = read_plan(directory)
     with Store(directory) as store:
         store.check_plan(plan.sha256)
-        stored = planned(plan, store.launches(void=True, arrays=True))
-        evidence = collect(stored, plan.metrics, plan.session, place=str(directory))
+        evidence = collect(plan, store.launches(void=True, arrays=True))
         plan = plan.design.chosen(plan, evidence)
         return Measured(
             printable(name),

@@ -240,7 +240,7 @@ def _busy(text: str | Unknown, cores: Collection[int]) -> Any:
     wanted = {f"cpu{core}" for core in cores}
     ticks = [line.split()[1:] for line in text.split("\n") if line.partition(" ")[0] in wanted]
     if len(ticks) < len(wanted) or not all(
-        len(row) >= 7 and "".join(row).isdigit() for row in ticks
+        len(row) >= 7 and "".join(row).isdecimal() for row in ticks
     ):
         return Unknown.UNREADABLE
     # user, nice, system, then interrupts: idle and waiting for disks lie between them.

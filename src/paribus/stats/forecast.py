@@ -29,45 +29,28 @@ class Standing:
     decided: bool = False
 
 
-def forecast(
-    standings: Mapping[str, Standing], looks: Sequence[int], *, shared_s: float = 0.0
-) -> float:
+def forecast(standings: Mapping[str, Standing], looks: Sequence[int]) -> float:
     """Return the seconds left of a study that decides at `looks`, blocks in ascending order.
 
     A benchmark ends at a look, so `needed` is rounded up to the next one still to come, at most
     the last. Before the first look nothing is known of the scatter, and the last is expected.
-    `shared_s` are the seconds of a block that do not depend on how many benchmarks it has (the
-    switches of sessions). Raises ValueError for no looks.
+    Raises ValueError for no looks.
     """
     if not looks:
         raise ValueError("no looks, no end to forecast")
-    left = [max(0, _end(standing, looks) - standing.done) for standing in standings.values()]
-    own = sum(n * one.block_s for n, one in zip(left, standings.values(), strict=True))
-    return own + shared_s * max(left, default=0)
+    left = (max(0, _end(one, looks) - one.done) * one.block_s for one in standings.values())
+    return math.fsum(left)
 
 
-def cost(
-    launch_s: Mapping[str, Mapping[str, float]],
-    *,
-    replicates: int = 0,
-    switch_s: float = 0.0,
-    together: bool = False,
-) -> Cost:
+def cost(launch_s: Mapping[str, Mapping[str, float]], *, together: bool = False) -> Cost:
     """Return what blocks cost, from the seconds of a launch by benchmark and arm (a pilot).
 
-    Launches by themselves: one warm-up for each benchmark and arm, then one of each in a block.
-    `replicates` above 0: sessions of a warm-up and so many more launches of each benchmark, with
-    a switch of `switch_s` before each session, except where neighbouring blocks meet in the same
-    arm, which is one time in as many as there are arms. `together`: the arms of a block are
-    launched at the same time (duet), and the slower one counts.
+    One warm-up for each benchmark and arm, then one launch of each in a block. `together`: the arms
+    of a block are launched at the same time (duet), and the slower one counts.
     """
     each = sum if not together else max
     launches = math.fsum(each(arms.values()) for arms in launch_s.values() if arms)
-    if not replicates:
-        return Cost(first_s=launches, block_s=launches)
-    arms = max((len(arms) for arms in launch_s.values()), default=0)
-    switches = arms - 1 / arms if arms else 0.0
-    return Cost(first_s=0.0, block_s=(replicates + 1) * launches + switches * switch_s)
+    return Cost(first_s=launches, block_s=launches)
 
 
 def duration(each: Cost, least: int, most: int) -> tuple[float, float]:

@@ -35,8 +35,8 @@ class Iterations:
     """The number `n` of samples that a launch should record of a case, and the figures behind it.
 
     `tau` is the autocorrelation time in samples; the deviations are of logs (0.01 is 1 %), inside
-    a launch and between launches; `launch_s` is what a launch costs without this case's samples,
-    `sample_s` what one sample costs. `reason` is a sentence for the user.
+    a launch and between launches; `launch_s` is what a launch costs without this case's samples.
+    `reason` is a sentence for the user.
     """
 
     n: int
@@ -44,7 +44,6 @@ class Iterations:
     sd_within: float
     sd_between: float
     launch_s: float
-    sample_s: float
     reason: str
 
 
@@ -130,7 +129,7 @@ def advise(
     launch_s = max(wall - count * sample_s, wall / 10)
     n = iterations_per_launch(launch_s, sample_s, tau, within, between)
     reason = _reason(n, tau, within, between, launch_s, sample_s)
-    return Iterations(n, tau, within, between, launch_s, sample_s, reason)
+    return Iterations(n, tau, within, between, launch_s, reason)
 
 
 def _reason(

@@ -261,7 +261,7 @@ class Gate:
             return PlainTextResponse("refused: open the page anew, then try again", 403)
         if session.read_only:
             return PlainTextResponse("refused: this link may look, not act", 403)
-        if not asked.headers.get("content-length", "x").isdigit():
+        if not asked.headers.get("content-length", "x").isdecimal():
             return PlainTextResponse("refused: its length is not given", 411)
         if int(asked.headers["content-length"]) > MOST_BODY:
             return PlainTextResponse("refused: more than 256 KiB", 413)

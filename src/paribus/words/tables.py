@@ -34,10 +34,9 @@ def design_of_table(
     if kind == "blocks":
         return f"{source}: the arms paired by block{value}; one look. {_order(firsts)}"
     if kind == "neighbours":
-        return (
-            f"{source}: launches paired with their neighbours in time, about"
-            f" {format_seconds(gap_s)} apart{value}; one look. {_order(firsts)}"
-        )
+        gap = f", about {format_seconds(gap_s)} apart" if gap_s else ""
+        paired = f"launches paired with their neighbours in time{gap}"
+        return f"{source}: {paired}{value}; one look. {_order(firsts)}"
     if kind == "apart":
         return (
             f"{source}: unpaired, because the arms do not alternate in time{value}. Neither drift"

@@ -105,7 +105,7 @@ def _kind(name: str, rows: Sequence[Row]) -> str:
 
 def _counting(values: Collection[str]) -> bool:
     """Return whether values are whole numbers without a gap, such as 1, 2, 3."""
-    numbers = sorted(int(value) for value in values if value.isdigit())
+    numbers = sorted(int(value) for value in values if value.isdecimal())
     return len(numbers) == len(values) and numbers == list(
         range(numbers[0], numbers[0] + len(numbers))
     )
