@@ -18,8 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from log_folders import FIXTURES
 from paribus.core import Judgement
 from paribus.logs.imported import Answers, judge_table
+from paribus.logs.reading import read_files
 from paribus.logs.tables.files import read_tables
 
 Row = dict[str, Any]
@@ -189,3 +191,16 @@ def test_times_that_pair_one_block_take_no_launch_away(tmp_path: Path, order: st
     assert said(timed) == said(bare)
     counts = [f.reference_value.launches for f in timed.headlines if f.reference_value]
     assert counts == [order.count("h")]
+
+
+def test_blanks_at_the_ends_of_lines_hide_nothing(tmp_path: Path) -> None:
+    """As in what was pasted from a terminal: HPL, fio and IMB were refused."""
+    path = tmp_path / "x.log"
+    for folder in sorted(FIXTURES.iterdir()):
+        for good in sorted(folder.glob("good-*.out"))[:1]:
+            found = []
+            for text in (good.read_text(), good.read_text().replace("\n", "  \t\n")):
+                path.write_text(text)
+                (held,) = read_files([(str(path), path.stat().st_size)])
+                found.append([log.reading for log in held.found])
+            assert found[0] == found[1], good

@@ -27,7 +27,7 @@ from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
 from paribus.readers.known import complaints
 from paribus.readers.tags import in_runs, unprefixed, untagged
-from paribus.readers.text import HEAD, cleaned, line_at, plain
+from paribus.readers.text import HEAD, cleaned, line_at, plain, unpadded
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
@@ -124,7 +124,7 @@ def _decoded(raw: bytes) -> tuple[str, str]:
         bare = [*unprefixed(text)] if text == tagged else []
         if bare and not titles(text):
             text = tagged = max([text, *bare], key=lambda one: len(titles(one)))
-    return text, tagged if text != tagged else ""
+    return unpadded(text), unpadded(tagged) if text != tagged else ""
 
 
 def _texts(path: str, size: int) -> tuple[str, str]:

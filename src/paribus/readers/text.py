@@ -44,6 +44,16 @@ def cleaned(text: str) -> str:
     return undated(text)
 
 
+def unpadded(text: str) -> str:
+    """Return a text without blanks at the ends of lines, which a terminal or an editor put there.
+
+    What stands before each line may end with a blank: it must be removed before.
+    """
+    if " \n" in text or "\t\n" in text:
+        return "\n".join(map(str.rstrip, text.split("\n")))
+    return text
+
+
 def once(text: str, mark: str, what: str = "") -> int:
     """Return where `mark` stands; raises ParseError if it is missing or there twice.
 

@@ -79,7 +79,7 @@ def _value(finding: Finding, key: str) -> float:
 
 
 def _which(panel: Panel, of_metrics: bool, arm: str) -> str:
-    """Return what tells a row from others of its benchmark: metric, group of cases, arm, if any."""
+    """Return which row of its benchmark it is: metric (of several), group of cases, arm."""
     return ", ".join(filter(None, (panel.metric.name * of_metrics, panel.group, arm)))
 
 

@@ -110,8 +110,7 @@ def ratio_note(judgement: Judgement) -> str:
         # Of logs and tables an interval may share the error with one of other pairs.
         levels = sorted({f.comparison.level for f in judgement.headlines if f.comparison})
         if any(level > judgement.study.settings.confidence for level in levels):
-            each = " or ".join(map(percent, levels))
-            promise = promise.replace(" confidence", f" confidence, each at {each}", 1)
+            promise += f" Each is at {' or '.join(map(percent, levels))}."
         left = " Incomplete blocks are left out of the ratio." * fewer
         return f"{ratio}. {promise}{left}"
     left = f" Blocks with a failed launch, and those {design.left_out}, are left out of the ratio."
