@@ -40,8 +40,10 @@ def refusal(plan: Plan) -> str:
     """Return why no pilot can be launched for `plan`, "" if it can."""
     if plan.design.builds:
         return "each block has builds of its own, and a dry run makes none"
-    if plan.session or any(arm.before or arm.after for arm in plan.study.arms):
+    if any(arm.before or arm.after for arm in plan.study.arms):
         return "the commands of an arm switch the platform, and a dry run must not do that"
+    if plan.session:
+        return "each session begins with a switch of the platform, and a dry run makes none"
     return ""
 
 
