@@ -32,24 +32,15 @@ def maps(judgement: Judgement) -> Html:
 def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
     values = sorted({_value(f, key) for p in panels for f in p.cases})
     several = len(judgement.study.arms) > 2
-    metrics = {(p.benchmark, p.metric.name) for p in panels}
-    ambiguous = {
-        name for name, number in Counter(name for name, _ in metrics).items() if number > 1
-    }
+    metrics = Counter(label for label, _ in {(p.benchmark, p.metric.name) for p in panels})
     what = AXES.get(key, key)
     head = [element("th", escape(what), kind="text", scope="col")]
     head += heads(wording.tick_label(key, value) for value in values)
-    rows = [
-        _row(
-            judgement,
-            panel,
-            _which(panel, panel.benchmark in ambiguous, arm * several),
-            values,
-            found,
-        )
-        for panel in panels
-        for arm, found in grouped((f.arm, f) for f in panel.cases).items()
-    ]
+    rows = []
+    for panel in panels:
+        for arm, found in grouped((f.arm, f) for f in panel.cases).items():
+            which = _which(panel, arm * several, of_metrics=metrics[panel.benchmark] > 1)
+            rows.append(_row(judgement, panel, which, values, found))
     cases = [f for p in panels for f in p.cases]
     said = escape(f"{count(len(cases), 'case')}, times as slow")
     kind = "heat dense" if len(values) > DENSE else "heat"
@@ -78,8 +69,8 @@ def _value(finding: Finding, key: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _which(panel: Panel, of_metrics: bool, arm: str) -> str:
-    """Return which row of its benchmark it is: metric (of several), group of cases, arm."""
+def _which(panel: Panel, arm: str, *, of_metrics: bool) -> str:
+    """Return which row of its benchmark it is: its metric if `of_metrics`, group of cases, arm."""
     return ", ".join(filter(None, (panel.metric.name * of_metrics, panel.group, arm)))
 
 
