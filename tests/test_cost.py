@@ -158,8 +158,8 @@ def test_node_hours_are_estimated_from_a_pilot(tmp_path: Path, monitor: bool) ->
     keys = 'price = "2 EUR/node-hour"\nscheduler = {{ name = "slurm", nodes = {}, time = "1 h" }}\n'
     text = 'question = "?"\nfactor = "cluster"\n'
     text += "".join(f"[arms.{name}]\n{keys.format(nodes)}" for name, nodes in (("a", 2), ("b", 4)))
-    text += '[[benchmarks]]\nname = "latency"\n[plan]\nblocks = 19\n'
-    text += "monitor = true\n" if monitor else ""
+    text += '[[benchmarks]]\nname = "latency"\n[plan]\n'
+    text += "monitor = true\n" if monitor else "blocks = 19\n"
     (tmp_path / "study.toml").write_text(text)
     plan = freeze(load_study(tmp_path / "study.toml"), {})
     label = plan.study.benchmarks[0].label

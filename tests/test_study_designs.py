@@ -256,6 +256,9 @@ def test_monitoring_refuses_what_needs_an_end(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": ONE}, plan='unit = "session"')
     done = paribus("run", study, "--monitor", cwd=tmp_path, code=2)
     assert "monitor" in done.stderr
+    study = write(tmp_path, {"work": ONE}, plan="monitor = true\nblocks = 12")
+    done = paribus("run", study, cwd=tmp_path, code=2)
+    assert "plan.blocks: a monitored study has no last block" in done.stderr
 
 
 # --- what decides --------------------------------------------------------------------------------

@@ -197,6 +197,9 @@ def check_design(top: Place, study: Study) -> None:
     design = design_of(study)
     if settings.every_s and design.has_end:
         top.refuse("plan.every", None, "is for monitor = true", "add it, or drop `every`")
+    if "blocks" in top.table.get("plan", {}) and not design.has_end:
+        fix = "remove `blocks`, or monitor; a `budget` ends a monitored study"
+        top.refuse("plan.blocks", None, "a monitored study has no last block", fix)
     if "launches" in top.table.get("plan", {}) and not design.session:
         top.refuse("plan.launches", None, "counts launches per session", 'add unit = "session"')
     if refused := design.refusal():
