@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -100,13 +101,16 @@ def training(folder: Path, ranks: int, **own: Any) -> tuple[Ended, Request]:
     any_mpi()
     for name, text in program.files.items():
         (folder / name).write_text(text)
+    with socket.socket() as free:  # two models train at the same time
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     ended = started(
         Path(program.argv[0]),
         *program.argv[1:],
         ranks=ranks,
         cwd=folder,
         MASTER_ADDR="127.0.0.1",
-        MASTER_PORT="29531",
+        MASTER_PORT=str(port),
         OMP_NUM_THREADS="1",
     )
     return ended, request
