@@ -243,6 +243,7 @@ ALLOWED = {
     ("studyfile/load.py", "'://' in image"),
     ("studyfile/load.py", "'argv' in one.parameters"),
     ("studyfile/load.py", "'container' not in arm.table"),
+    ("studyfile/load.py", "'blocks' in top.table.get('plan', {})"),
     ("studyfile/load.py", "'launches' in top.table.get('plan', {})"),
     ("studyfile/load.py", "'wrap_around' in place.table"),
     ("studyfile/load.py", "'{' in directory"),
