@@ -335,7 +335,7 @@ def test_dry_run_shows_the_plan_and_launches_nothing(tmp_path: Path) -> None:
     done = paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path, code=0)
     assert "looks after 8, 12, 18, 27, 40, 60 blocks" in done.stdout
     refused = paribus("run", study, "--no-pilot", cwd=tmp_path, code=2)
-    assert "--no-pilot: is for --dry-run" in refused.stderr
+    assert "--no-pilot: applies to --dry-run" in refused.stderr
     assert not (tmp_path / "launched").exists()
     assert not list(tmp_path.glob("*.study"))
 

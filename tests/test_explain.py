@@ -433,9 +433,9 @@ def test_what_cannot_be_explained_is_refused(
 def test_options_that_would_change_nothing_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path)
     done = paribus("explain", path, "--margin", "5 %", "--dry-run", cwd=tmp_path, code=2)
-    assert "--margin: is of two commands, --a and --b" in done.stderr
+    assert "--margin: applies to two commands, --a and --b" in done.stderr
     done = paribus("explain", "--a", "true", "--b", "true", "--resume", cwd=tmp_path, code=2)
-    assert "--resume: is of a study that is there" in done.stderr
+    assert "--resume: applies to an existing study" in done.stderr
 
 
 def test_options_of_run_hold_for_two_commands_too(tmp_path: Path) -> None:

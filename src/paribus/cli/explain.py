@@ -56,14 +56,14 @@ def explain(arguments: argparse.Namespace) -> int:
             fix = "give --a CMD and --b CMD, or a study file"
             raise UserError("two commands, or a study", place="--a, --b", fix=fix)
         fix = "give the study file that was written, in the place of --a and --b"
-        _refuse(arguments, _OF_A_STUDY, "is of a study that is there", fix)
+        _refuse(arguments, _OF_A_STUDY, "applies to an existing study", fix)
         verb = ["explain", *(["--dry-run"] if arguments.dry_run else [])]
         return ab.executed(arguments, [*verb, *(f"--within={one}" for one in arguments.within)])
     if not arguments.study:
         fix = "name a study file, or two commands with --a and --b"
         raise UserError("there is nothing to explain", place="STUDY", fix=fix)
     fix = "write it into the study file, as a key of the benchmark, an arm or [plan]"
-    _refuse(arguments, _OF_COMMANDS, "is of two commands, --a and --b", fix)
+    _refuse(arguments, _OF_COMMANDS, "applies to two commands, --a and --b", fix)
     if arguments.out is None:
         group = "".join(f"-{word}" for word in re.findall(r"\w+", " ".join(arguments.within)))
         arguments.out = Path(f"{Path(arguments.study).stem}-explain{group}.study")

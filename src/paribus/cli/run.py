@@ -237,7 +237,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
     for option, needed in (("no_pilot", "dry_run"), ("detach_option", "detach")):
         if getattr(arguments, option) and not getattr(arguments, needed):
             place, other = (f"--{one.replace('_', '-')}" for one in (option, needed))
-            raise UserError(f"is for {other}", place=place, fix=f"add {other}, or leave it out")
+            raise UserError(f"applies to {other}", place=place, fix=f"add {other}, or leave it out")
 
 
 def _alone(arguments: argparse.Namespace, study: Study) -> Study:

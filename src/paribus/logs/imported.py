@@ -231,7 +231,7 @@ def judge_rows(
     """
     table, lacking = without_lacking(table)
     found, *others = arrange(table, answers.reference)
-    if others:  # logs are paired alike, as far as microseconds show
+    if others:  # times of logs that were paired alike are rounded to those of a table
         (found,) = arrange(table, answers.reference, paired=False)
     judgement = _judged(table, found, answers, directory, of="logs", tools=tools, share=share)
     return replace(judgement, notices=(*_left_out(lacking), *judgement.notices))

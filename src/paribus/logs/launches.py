@@ -80,6 +80,7 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     titled = {one.title_line: one for one in outputs if one.title or one.readers}
     begun = _first_lines(text, outputs)
     begun = {n: line for n, line in begun.items() if n in codes or n not in failing}
+    by_code = 0 in codes.values()
     marks = [0, *sorted({*titled, *begun}), len(lines) + 1]
     found: list[Failure] = []
     for at, numbers in grouped((bisect_left(marks, n), n) for n in failing).items():
@@ -90,7 +91,7 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
             failure = _failure(number, failing[number], begins, titled.values())
             if failure.another and by_shell(failing[number]):
                 found.append(failure._replace(labels=()))
-            elif not (number in codes and above and 0 not in codes.values()):
+            elif by_code or not (above and number in codes):
                 several.append(failure)
         found += _without_output(several, above, below, alone=not titled)
     return sorted(found, key=lambda failure: failure.line)
