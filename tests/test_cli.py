@@ -423,6 +423,37 @@ def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
     assert "did you mean 'report'" in paribus("help", "reprot", cwd=tmp_path).stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "says", "fix"),
+    [
+        (
+            "run x.toml --resme",
+            "run --resme: no such option",
+            "did you mean --resume? `paribus run",
+        ),
+        ("topology diff a b --load hpl", "topology diff --load: no such option", "`paribus topo"),
+        (
+            "cluster check x --distribution rhel",
+            "cluster check --distribution: no such option",
+            "`paribus cluster check",
+        ),
+        ("run x.toml y.toml", "run 'y.toml': one argument too many", "`paribus run --help`"),
+        ("report x --to word", "report --to: invalid choice: 'word'", "`paribus report --help`"),
+        ("topology diff a", "topology diff: the following arguments are required: OTHER", "`par"),
+        ("list --\x1b[31m", "list --\\x1b[31m: no such option", "`paribus list --help`"),
+    ],
+)
+def test_a_command_line_is_refused_with_place_and_next_step(
+    capsys: pytest.CaptureFixture[str], line: str, says: str, fix: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split(" "))
+    assert ended.value.code == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"paribus: {says}")
+    assert second.startswith(f"  {fix}")
+
+
 def test_the_help_of_each_verb_has_an_example_options_of_the_page_and_exit_codes(
     tmp_path: Path,
 ) -> None:

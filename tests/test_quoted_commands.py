@@ -81,16 +81,24 @@ def refused(words: list[str], capture: pytest.CaptureFixture[str]) -> str:
 
 
 def options_of(verb: str) -> set[str]:
-    actions = parser_of([verb])._actions  # argparse has no other list
-    subparsers = next(one for one in actions if isinstance(one, argparse._SubParsersAction))
-    return {word for one in subparsers.choices[verb]._actions for word in one.option_strings}
+    """Return the options of a verb and of its actions."""
+
+    def below(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+        for one in parser._actions:  # argparse has no other list
+            yield one
+            if isinstance(one, argparse._SubParsersAction):
+                yield from (action for sub in one.choices.values() for action in below(sub))
+
+    every = parser_of([verb])._actions
+    verbs = next(one for one in every if isinstance(one, argparse._SubParsersAction))
+    return {word for one in below(verbs.choices[verb]) for word in one.option_strings}
 
 
 def wrong_with(part: str, capture: pytest.CaptureFixture[str]) -> str:
     """Return why a quoted command is none, "" for one that the parser takes."""
     one = re.sub(r"(?<=\w)\|\S+", "", part).replace(" TIME", " 8h")  # of `check|up`, the first
-    words = shlex.split(one.partition(" > ")[0], comments=True)[1:]
-    if words and (words[0] in ("VERB", "ARGV") or words == ["topology", "VALUE", "--help"]):
+    words = shlex.split(one.removesuffix(" &").partition(" > ")[0], comments=True)[1:]
+    if words and words[0] in ("VERB", "ARGV"):
         return ""
     if len(words) == 1 and words[0] in VERBS:  # the verb is named
         return ""
@@ -100,8 +108,9 @@ def wrong_with(part: str, capture: pytest.CaptureFixture[str]) -> str:
         unknown = set(re.findall(r"--[a-z-]+", part)) - options_of(words[0])
         return f"no options: {unknown}" if unknown else ""
     why = refused(words, capture)
-    if "arguments are required" in why:  # the command is named, not given
-        why = refused([*words, "VALUE"], capture)
+    for more in (["VALUE"], ["VALUE"] * 2, ["VALUE", "VALUE", "--through", "VALUE"]):
+        if "arguments are required" in why:  # the command is named, not given
+            why = refused([*words, *more], capture)
     return why
 
 
@@ -147,7 +156,6 @@ PLAIN = {
     "unequal.py: second": "it was quoted",
     "first.py: least": "a number",
     "shipped.py: text": "the name of a benchmark",
-    "verb.py: arguments.what": "one of the words that argparse takes",
     "checks.py: name": "a name of a setting of the kernel",
     "background.py: pid": "a number",
     "fitness.py: pids": "numbers",

@@ -186,7 +186,7 @@ def test_nvml_adds_uuids_and_links() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["diff", "balance"], "1 tree where 2 are needed"),
+        (["predict", *["balance"] * 7], "7 trees\n  name up to 6"),
         (["show", "missing.xml"], "missing.xml: no such file"),
         (["show", "/dev/null"], "it is a device"),
         (["show", "cascade", "--svg", "/nowhere/x.svg"], "cannot be written"),

@@ -54,8 +54,15 @@ def parser_named(verb: str) -> argparse.ArgumentParser:
     return found
 
 
+def actions_of(verb: str) -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each action of a verb; of a verb without actions its own, as ""."""
+    parser = parser_named(verb)
+    actions = (one.choices for one in parser._actions if isinstance(one.choices, dict))
+    return next(actions, {"": parser})
+
+
 def described(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return the options of a verb as they are written, each with its help."""
+    """Return the options of a parser as they are written, each with its help."""
     made = parser._get_formatter()
     found = {}
     for action in parser._actions:
@@ -76,7 +83,8 @@ def shared_options() -> dict[tuple[str, str], list[str]]:
     """Return the options, each with its help, that several verbs have, with these verbs."""
     have: dict[tuple[str, str], list[str]] = {}
     for verb in VERBS:
-        for one in described(parser_named(verb)).items():
+        parsers = actions_of(verb).values()
+        for one in dict.fromkeys(item for each in parsers for item in described(each).items()):
             have.setdefault(one, []).append(verb)
     return {one: verbs for one, verbs in have.items() if len(verbs) >= SHARED}
 
@@ -90,17 +98,26 @@ def options_of(verb: str) -> str:
             groups.setdefault(tuple(verbs), {})[option] = help_
         parts = (f"Of `{'`, `'.join(of)}`:\n\n{_listed(those)}" for of, those in groups.items())
         return "\n".join(parts)
-    parser = parser_named(verb)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for action, parser in actions_of(verb).items():
+        own = {one: text for one, text in described(parser).items() if (one, text) not in shared}
+        alike.setdefault((_synopsis(parser), _listed(own)), []).append(action)
+    calls = []
+    for (words, listed), actions in alike.items():
+        called = " ".join(filter(None, ["paribus", verb, "|".join(actions), words]))
+        calls.append(f"`{called}`\n" + (f"\n{listed}" if listed else ""))
+    return "\n".join(calls)
+
+
+def _synopsis(parser: argparse.ArgumentParser) -> str:
+    """Return what follows the verb, or its action, where it is called."""
     options = described(parser)
-    own = {one: text for one, text in options.items() if (one, text) not in shared}
     made = parser._get_formatter()
     needed = [one.option_strings[-1:] for one in parser._actions if one.required]
     words = [one for one in options if [one.partition(" ")[0]] in needed]
-    places = [one for one in parser._actions if not one.option_strings]
     words += ["[OPTION ...]"] if options else []
-    words += [made._format_args(one, _name(one)) for one in places]
-    synopsis = f"`{' '.join(['paribus', verb, *words])}`\n"
-    return f"{synopsis}\n{_listed(own)}".rstrip("\n") + "\n"
+    places = [one for one in parser._actions if not one.option_strings]
+    return " ".join([*words, *(made._format_args(one, _name(one)) for one in places)])
 
 
 def _listed(options: Mapping[str, str]) -> str:

@@ -7,9 +7,10 @@ import json
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from paribus.cli.hosts import accepts_keys
+from paribus.cli import add_action
+from paribus.cli.hosts import accepts_keys, add_host_keys
 from paribus.core import typed
 
 if TYPE_CHECKING:
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
 FAILED = 4
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `switch` and `emulate`."""
-    new = parser.add_argument_group("for switch, which takes HOST PROFILE")
-    new.add_argument("--through", metavar="FILE", type=Path, help="profile file: BMC and steps")
+def add_switch(actions: Any) -> None:
+    """Declare `paribus topology switch`."""
+    new = add_action(actions, "switch", "set another topology through a BMC", switch_topology)
+    new.add_argument("host", metavar="HOST", help="a host, or the root of a /sys")
+    new.add_argument("profile", metavar="PROFILE", help="what to switch to, as in the file")
+    new.add_argument(
+        "--through", metavar="FILE", type=Path, required=True, help="profile file: BMC and steps"
+    )
     new.add_argument("--dry-run", action="store_true", help="print every request, send none")
     new.add_argument("--yes", action="store_true", help="do not ask before the plan is run")
     new.add_argument(
@@ -37,42 +42,40 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="finish a switch that was killed, or roll back one that stopped",
     )
-    emulate = parser.add_argument_group("for emulate, which takes a directory")
-    emulate.add_argument(
-        "--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)"
-    )
-    emulate.add_argument(
+    new.add_argument("--json", action="store_true", help='print JSON, schema "paribus.switch/1"')
+    add_host_keys(new)
+
+
+def add_emulate(actions: Any) -> None:
+    """Declare `paribus topology emulate`."""
+    new = add_action(actions, "emulate", "answer as the BMC of an 8-GPU server, to try it", emulate)
+    new.add_argument("directory", metavar="DIRECTORY", type=Path, help="of the emulated server")
+    new.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
+    new.add_argument(
         "--dialect",
         choices=("actions", "patch", "bios", "oem"),
         default="actions",
         help="how its topology is changed (default: the actions of the standard)",
     )
-    emulate.add_argument(
+    new.add_argument(
         "--fault",
         metavar="N=FAULT",
         action="append",
         default=[],
         help="what goes wrong with its Nth write, such as 3=hang-after (repeatable)",
     )
-    emulate.add_argument("--boot", metavar="S", type=float, default=2.0, help="seconds of a boot")
+    new.add_argument("--boot", metavar="S", type=float, default=2.0, help="seconds of a boot")
 
 
 def switch_topology(arguments: argparse.Namespace) -> int:
-    """Return the exit code of `paribus topology switch HOST PROFILE`."""
+    """Return the exit code of `paribus topology switch`."""
     from paribus.bmc.client import Client
     from paribus.bmc.journal import Journal, place_of
     from paribus.bmc.profiles import read_profiles, secret_of
     from paribus.bmc.switch import Switching, Ways, go_on, plan_lines, switch
-    from paribus.core import UserError
     from paribus.topology.shape import shape_of
 
-    if len(arguments.trees) != 2 or arguments.through is None:
-        raise UserError(
-            "switch needs a host, a profile and its file",
-            place="paribus topology switch",
-            fix="paribus topology switch HOST PROFILE --through bmc.toml",
-        )
-    host, name = arguments.trees
+    host, name = arguments.host, arguments.profile
     file = read_profiles(arguments.through)
     profile = file.profile(name)
     secret = secret_of(file.access, file.path)
@@ -163,13 +166,7 @@ def emulate(arguments: argparse.Namespace) -> int:
     from paribus.bmc.emulator.setup import emulated
     from paribus.core import UserError
 
-    if len(arguments.trees) != 1:
-        raise UserError(
-            "emulate needs one directory",
-            place="paribus topology emulate",
-            fix="paribus topology emulate DIRECTORY",
-        )
-    directory = Path(arguments.trees[0])
+    directory = arguments.directory
     try:
         faults = parse_faults(arguments.fault)
     except ValueError as error:

@@ -10,7 +10,8 @@ import argparse
 import difflib
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 VERBS = {
     "run": "run a study: plan, launch, judge, report",
@@ -122,9 +123,48 @@ def _load_numpy() -> None:
         os.putenv(_THREADS, os.environ[_THREADS])
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser, and those of its verbs, whose errors read as all others: cause, place, next step.
+
+    As every parser of argparse it ends by SystemExit.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with code 2: an argument lacks, or has a value that cannot be."""
+        word, _, cause = message.removeprefix("argument ").partition(": ")
+        of_one = message.startswith("argument ")
+        self._refuse(word if of_one else "", cause if of_one else message, "")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Return the arguments and an empty list; exits with code 2 if words are left over."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            name = unknown[0].partition("=")[0]
+            if name.startswith("-"):
+                close = difflib.get_close_matches(
+                    name, self._option_string_actions, n=1, cutoff=0.75
+                )
+                hint = f"did you mean {close[0]}? " if close else ""
+                self._refuse(name, "no such option", hint)
+            self._refuse(repr(name), "one argument too many", "")
+        return found, unknown
+
+    def _refuse(self, word: str, cause: str, hint: str) -> NoReturn:
+        from paribus.border import printable
+        from paribus.core import UserError
+
+        place = f"{self.prog} {word}".removeprefix("paribus").strip() or "command line"
+        fix = f"{hint}`{self.prog} --help` shows what it takes"
+        error = UserError(printable(cause), place=printable(place), fix=fix)
+        self.exit(2, f"paribus: {error}\n")
+
+
 def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser; only the file of the verb that `words` begin with is imported."""
-    parser = argparse.ArgumentParser(
+    """Return the parser; only the file of the verb that `words` begin with is imported.
+
+    It exits with code 2 for a command line that it does not take.
+    """
+    parser = _Parser(
         prog="paribus",
         description="Controlled comparisons of HPC and AI cluster platforms: one factor,"
         " interleaved launches, an interval and a verdict.",
@@ -144,6 +184,20 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
             module = importlib.import_module(f"paribus.{file}")
             sub.epilog = module.EXAMPLE + exits.section(verb)
             module.add_arguments(sub)
+    return parser
+
+
+def add_action(
+    actions: Any, name: str, summary: str, execute: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    """Return the parser of an action of a verb, such as `topology show`, that calls `execute`.
+
+    `actions` is what `add_subparsers` of the verb's parser returned.
+    """
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+    )
+    parser.set_defaults(execute=execute)
     return parser
 
 

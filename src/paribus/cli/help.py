@@ -8,12 +8,13 @@ EXAMPLE = """\
 example:
   paribus help
   paribus help run
+  paribus help topology show
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Explain Paribus, or a verb."
-    parser.add_argument("verb", metavar="VERB", nargs="?", help="a verb, such as run")
+    parser.add_argument("verb", metavar="VERB", nargs="*", help="a verb, and an action of it")
     parser.set_defaults(execute=explain)
 
 
@@ -21,4 +22,4 @@ def explain(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus help`."""
     from paribus.cli import dispatch
 
-    return dispatch([*([arguments.verb] if arguments.verb else []), "--help"])
+    return dispatch([*arguments.verb, "--help"])

@@ -58,7 +58,7 @@ THROUGH_JUMP = 8
 """Connections that are begun at once through a jump host: sshd refuses more (MaxStartups)."""
 
 
-def asked_hosts(text: str, given: dict[str, Any], network: str) -> Hosts:
+def asked_hosts(text: str, given: dict[str, Any], network: str = "") -> Hosts:
     """Return the hosts that a command line names as nodeset, hostfile, range of ports or pocket:N.
 
     `given`: options of ssh, as the table `ssh` of an arm. Raises StudyError, with the fix, for a

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.cli import add_action
 from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
 
 if TYPE_CHECKING:
@@ -38,74 +39,100 @@ BROKEN = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
+    """Declare the actions of the verb, each with its arguments."""
     parser.description = (
         "Test every precondition of MPI launches on hosts that ssh reaches, on all of them at once:"
         " identity, MPI, limits, clocks, disks, networks, and TCP connections between each pair."
     )
-    whats = ("check", "up", "down", "cloud-init")
-    parser.add_argument("what", choices=whats, metavar="|".join(whats), help="what to do")
+    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    for name, summary, execute in (
+        ("check", "test the hosts, and change nothing", _check),
+        ("up", "test the hosts, and set them up as a cluster", _check_and_set_up),
+    ):
+        _add_check(add_action(actions, name, summary, execute))
+    _add_hosts(add_action(actions, "down", "undo what `up` did", _down))
+    _add_cloud_init(
+        add_action(actions, "cloud-init", "write user-data for virtual machines", _cloud_init)
+    )
+
+
+def _add_hosts(parser: argparse.ArgumentParser) -> None:
+    """Declare what every action takes: `down` too may be called as `up` was."""
     parser.add_argument("hosts", metavar="HOSTS", help="node[1-4], a hostfile, or pocket:N")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="directory (./cluster-NAME)")
+    add_ssh(parser)
+    add_host_keys(parser)
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    _add_hosts(parser)
     parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
     parser.add_argument("--ports", metavar="FIRST-LAST", help="TCP ports that MPI is kept to")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="directory (./cluster-NAME)")
-    add_ssh(parser)
     parser.add_argument(
         "--first-table",
         action="store_true",
         help="measure all pairs of nodes: latency and bandwidth, slow pairs and slow nodes",
     )
-    add_host_keys(parser)
-    new = parser.add_argument_group("for cloud-init")
-    new.add_argument(
+    parser.add_argument(
+        "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
+    )
+
+
+def _add_cloud_init(parser: argparse.ArgumentParser) -> None:
+    _add_hosts(parser)
+    parser.add_argument(
         "--key", metavar="FILE.pub", action="append", help="public key of the user (repeatable)"
     )
-    new.add_argument(
+    parser.add_argument(
         "--packages",
         choices=("openmpi", "mpich", "none"),
         default="openmpi",
         help='MPI to install; "none" for an image that brings one (default: openmpi)',
     )
-    new.add_argument(
+    parser.add_argument(
         "--distribution",
         choices=("debian", "rhel"),
         default="debian",
         help="names of packages: Debian and Ubuntu, or RHEL, Alma, Rocky, Fedora (default: debian)",
     )
-    new.add_argument(
+    parser.add_argument(
         "--pin",
         action="store_true",
         help="a file for each node with a host key made here, so that it is known beforehand",
     )
-    parser.add_argument(
-        "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
-    )
-    parser.set_defaults(execute=cluster)
 
 
-def cluster(arguments: argparse.Namespace) -> int:
-    """Return the exit code of the verb."""
+def _cloud_init(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus cluster cloud-init`."""
+    from paribus.cluster.cloud_init import write
+    from paribus.cluster.opened import asked_hosts
+
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments))
+    return write(arguments, hosts, _directory(arguments))
+
+
+def _check_and_set_up(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus cluster up`."""
+    return _check(arguments, sets_up=True)
+
+
+def _check(arguments: argparse.Namespace, *, sets_up: bool = False) -> int:
+    """Return the exit code of `paribus cluster check`; with `sets_up`, that of `up`."""
     from paribus.cluster.links import Asked
     from paribus.cluster.opened import asked_hosts, opened
     from paribus.cluster.preflight import preflight
 
-    if arguments.what == "down":
-        return _down(arguments)
     first, last = _ports(arguments.ports)
     hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     directory = _directory(arguments)
-    if arguments.what == "cloud-init":
-        from paribus.cluster import cloud_init
-
-        return cloud_init.write(arguments, hosts, directory)
     accepts = accepts_keys(arguments.accept_host_keys)
     with opened(hosts, _known(hosts, directory), accepts, mpi=arguments.mpi) as there:
         found = preflight(
             there, network=hosts.network, prefix=arguments.mpi, asked=Asked(first, last)
         )
         changed = None
-        if arguments.what == "up" and found.fine:
+        if sets_up and found.fine:
             found, changed = _up(hosts, directory, there, found)
         _show(found, as_json=arguments.json)
         if arguments.first_table and found.fine:
@@ -122,7 +149,7 @@ def cluster(arguments: argparse.Namespace) -> int:
     if changed is not None:
         _print_changes(changed.files, "already set up")
         print(f"paribus: hostfiles and the environment report are in {directory}", file=sys.stderr)
-    elif arguments.what == "up":
+    elif sets_up:
         print("paribus: nothing was set up: fix what is broken first", file=sys.stderr)
     return 0 if found.fine else BROKEN
 
@@ -169,12 +196,6 @@ def _down(arguments: argparse.Namespace) -> int:
     from paribus.core import UserError
     from paribus.report.printing import console_on
 
-    if arguments.first_table:
-        raise UserError(
-            "cannot go with `down`, which measures nothing",
-            place="--first-table",
-            fix="measure before: paribus cluster check HOSTS --first-table",
-        )
     directory = _directory(arguments)
     there = setup.read_cluster(directory)
     if there is None:

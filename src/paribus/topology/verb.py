@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.cli import add_action
 from paribus.cli.hosts import accepts_keys, add_host_keys
 
 if TYPE_CHECKING:
@@ -31,37 +32,56 @@ recording of `paribus record`), the root of a recorded /sys, a host, or a profil
 balance, common, cascade. Without one it is this machine.
 """
 DIFFER = 3
-WHATS = ("show", "diff", "predict", "switch", "emulate")
+MOST = 6
+"""Trees of one prediction: more are no table that a page holds."""
+
+_TREE = "a file, a host or a profile"
+_JSON = 'print JSON, schema "paribus.topology{}/1"'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
-    from paribus.bmc.verb import add_options
-    from paribus.topology.predict import LOADS
+    """Declare the actions of the verb, each with its arguments."""
+    from paribus.bmc.verb import add_emulate, add_switch
 
     parser.description = (
         "Show how GPUs, network adapters and NVMe hang together in a server, and name the shape;"
         " say in words what differs between two servers; predict what their links carry;"
         " switch it through the server's BMC."
     )
-    parser.add_argument("what", choices=WHATS, metavar="|".join(WHATS), help="what to do")
-    parser.add_argument("trees", metavar="TREE", nargs="*", help="a file, a host or a profile")
-    output = parser.add_argument_group("for show")
-    output.add_argument("--svg", metavar="FILE", type=Path, help="write a picture too")
-    form = output.add_mutually_exclusive_group()
+    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
+    _add_show(add_action(actions, "show", "print the tree of a server, and name its shape", _show))
+    _add_diff(add_action(actions, "diff", "say what differs between two trees", _diff))
+    _add_predict(add_action(actions, "predict", "predict what links carry under a load", _predict))
+    add_switch(actions)
+    add_emulate(actions)
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tree", metavar="TREE", nargs="?", default="/", help=_TREE)
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="write a picture too")
+    form = parser.add_mutually_exclusive_group()
     form.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
     form.add_argument("--nccl-xml", action="store_true", help="print the tree for NCCL_TOPO_FILE")
     form.add_argument("--shape", action="store_true", help="print the name of the shape alone")
-    form.add_argument(
-        "--json",
-        action="store_true",
-        help='print JSON, schema "paribus.topology/1"; diff and predict too',
-    )
-    new = parser.add_argument_group("for predict")
-    new.add_argument(
+    form.add_argument("--json", action="store_true", help=_JSON.format(""))
+    add_host_keys(parser)
+
+
+def _add_diff(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("one", metavar="TREE", help=_TREE)
+    parser.add_argument("other", metavar="OTHER", help="a second one")
+    parser.add_argument("--json", action="store_true", help=_JSON.format(".diff"))
+    add_host_keys(parser)
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    from paribus.topology.predict import LOADS
+
+    parser.add_argument("trees", metavar="TREE", nargs="*", help=f"{_TREE}; up to {MOST}")
+    parser.add_argument(
         "--load", choices=LOADS, action="append", help="predict this one only (repeatable)"
     )
-    new.add_argument(
+    parser.add_argument(
         "--capacities", metavar="FILE", type=Path, help="what links carry, instead of study 3's"
     )
     for name, text in (
@@ -69,33 +89,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("input-mb", "MB of its input per step, on each GPU"),
         ("compute-ms", "ms of compute of its step"),
     ):
-        new.add_argument(f"--{name}", metavar="N", type=float, help=text)
-    new.add_argument(
+        parser.add_argument(f"--{name}", metavar="N", type=float, help=text)
+    parser.add_argument(
         "--window",
         metavar="FILE",
         type=Path,
         help="draw which tree is best, by compute time and input bytes",
     )
-    add_options(parser)
+    parser.add_argument("--json", action="store_true", help=_JSON.format(".prediction"))
     add_host_keys(parser)
-    parser.set_defaults(execute=topology)
-
-
-def topology(arguments: argparse.Namespace) -> int:
-    """Return the exit code of the verb."""
-    from paribus.bmc.verb import emulate, switch_topology
-
-    verbs = {"show": _show, "diff": _diff, "predict": _predict}
-    verbs |= {"switch": switch_topology, "emulate": emulate}
-    return verbs[arguments.what](arguments)
 
 
 def _show(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus topology show`."""
     from paribus.topology import nccl, stored
 
-    names = _counted(arguments, 0, 1) or ["/"]
-    tree = _tree(names[0], arguments)
+    name = arguments.tree
+    tree = _tree(name, arguments)
     if arguments.dot:
         from paribus.topology.svg import to_dot
 
@@ -112,7 +122,7 @@ def _show(arguments: argparse.Namespace) -> int:
         from paribus.report.printing import console_on
         from paribus.topology.printed import print_tree
 
-        place = "this machine" if names[0] == "/" else names[0]
+        place = "this machine" if name == "/" else name
         print_tree(tree, f"{place} ({tree.source})", console_on(sys.stdout))
     if arguments.svg is not None:
         from paribus.topology.svg import svg
@@ -135,7 +145,7 @@ def _diff(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus topology diff`."""
     from paribus.topology.diff import difference
 
-    one, other = (_tree(name, arguments) for name in _counted(arguments, 2, 2))
+    one, other = (_tree(name, arguments) for name in (arguments.one, arguments.other))
     found = difference(one, other)
     if arguments.json:
         print(json.dumps({"schema": "paribus.topology.diff/1", **asdict(found)}, indent=1))
@@ -154,7 +164,9 @@ def _predict(arguments: argparse.Namespace) -> int:
     from paribus.topology.predict import LOADS, Network, beside_published, forecasts, pairs_of
     from paribus.topology.read import PROFILES
 
-    names = _counted(arguments, 0, 6) or list(PROFILES)
+    names = arguments.trees or list(PROFILES)
+    if len(names) > MOST:
+        raise UserError(f"{len(names)} trees", place="topology predict", fix=f"name up to {MOST}")
     trees = [_tree(name, arguments) for name in names]
     for name, tree in zip(names, trees, strict=True):
         if len(tree.gpus) < 2:
@@ -212,21 +224,6 @@ def _with_own_model(stated: Capacities, arguments: argparse.Namespace) -> Capaci
         )
     gradient, inputs, compute = given
     return replace(stated, models={"own": Model(gradient, 1, inputs, compute)}, published={})
-
-
-def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
-    """Return the names of trees; raises UserError for fewer than `least`, or more than `most`."""
-    from paribus.core import UserError, count
-
-    names: list[str] = arguments.trees
-    if not least <= len(names) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
-        raise UserError(
-            f"{count(len(names), 'tree')} where {wanted} are needed",
-            place=f"topology {arguments.what}",
-            fix=f"name files, hosts or profiles: paribus topology {arguments.what} --help",
-        )
-    return names
 
 
 def _tree(name: str, arguments: argparse.Namespace) -> Tree:
