@@ -165,8 +165,10 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, damage: str) -> None:
 
 
 def test_a_folder_without_a_plan(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is not a study directory"):
+    with pytest.raises(StoreError, match="is not a study directory: it has no plan"):
         read_plan(tmp_path)
+    with pytest.raises(StoreError, match="is not a study directory: it does not exist"):
+        read_plan(tmp_path / "missing")
 
 
 def test_the_plan_knows_the_kernels_it_was_made_with() -> None:

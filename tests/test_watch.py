@@ -65,6 +65,7 @@ def test_where_nothing_runs_there_is_nothing_to_watch(tmp_path: Path) -> None:
     done = paribus("watch", ".", cwd=tmp_path, timeout_s=60)
     assert done.returncode != 0
     assert "no study runs here" in done.stderr
+    assert "no such directory" in paribus("watch", "gone", cwd=tmp_path, timeout_s=60).stderr
 
 
 def test_what_is_said_is_whole_or_not_there(tmp_path: Path) -> None:

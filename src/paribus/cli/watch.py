@@ -6,6 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
+from paribus.border import exists
 from paribus.core import StoreError
 from paribus.store import Standing
 from paribus.store.watched import alive, read_standing
@@ -55,6 +56,9 @@ def watch(arguments: argparse.Namespace) -> int:
             found_none = 0 if alive(directory) else found_none + 1
         looks += 1
         if found_none >= GONE:
+            if not exists(directory):
+                fix = "give the directory of a study (its --out)"
+                raise StoreError("no such directory", place=str(directory), fix=fix)
             raise StoreError(
                 _ended(standing),
                 place=str(directory),

@@ -19,7 +19,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
-from paribus.border import of_json, open_anew, read_json
+from paribus.border import exists, of_json, open_anew, read_json
 from paribus.core import (
     Endpoint,
     Launch,
@@ -207,7 +207,8 @@ def read_plan(directory: Path) -> Plan:
             "is a file, not a study directory", place=str(directory), fix=instead_of(directory)
         ) from None
     except FileNotFoundError:
-        cause = "is not a study directory: it has no plan.json"
+        lacks = "it has no plan.json" if exists(directory) else "it does not exist"
+        cause = f"is not a study directory: {lacks}"
         raise StoreError(cause, place=str(directory), fix=instead_of(directory)) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error

@@ -265,9 +265,11 @@ def hosts_of(place: Place, folder: Path) -> Hosts | None:
     ssh = _ssh(place, folder)
     try:
         found = _of_file(folder / text) if "/" in text else _of_text(text)
-    except (ValueError, OSError) as error:
-        fix = getattr(error, "strerror", None) or str(error)
-        place.refuse("hosts", text, "cannot be used", fix)
+    except OSError as error:
+        fix = "name a hostfile, or write node[1-4]"
+        place.refuse("hosts", text, f"cannot be read: {error.strerror}", fix)
+    except ValueError as error:
+        place.refuse("hosts", text, "cannot be used", str(error))
     none: tuple[Address, ...] = ()
     hypervisors = place.read("hypervisors", _hypervisors(found), none)
     return replace(_common(place), addresses=found, ssh=ssh, hypervisors=hypervisors)

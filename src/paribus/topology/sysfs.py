@@ -67,7 +67,8 @@ def from_sysfs(root: Path = Path("/")) -> Tree:
     cpuinfo = root / "proc/cpuinfo"
     files["/proc/cpuinfo"] = read_file(cpuinfo) if cpuinfo.is_file() else Unknown.ABSENT
     if not any(path.startswith(_PCI) for path in files):
-        raise UserError("no PCI devices", place=str(root / "sys/bus/pci/devices"))
+        fix = "name a file, the root of a /sys, a host or a profile"
+        raise UserError("no PCI devices", place=str(root / "sys/bus/pci/devices"), fix=fix)
     return tree_of(Archive(files, links=links, lists={"bridges": bridges}))
 
 
