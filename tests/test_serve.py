@@ -28,6 +28,7 @@ from paribus.web.found import MOST_ENTRIES, find
 from paribus.web.gate import MOST_SESSIONS, SESSION_S, Doors, Gate, Header
 from paribus.web.live import Live
 from paribus.web.making import checked, study_text
+from paribus.web.summaries import summary
 from serving import Served, served, visiting
 from studies import paribus, write_study
 from study_directories import write_directory
@@ -648,6 +649,15 @@ def test_a_link_that_is_opened_without_end_keeps_nobody_out() -> None:
     lasting = doors.share(30 * SESSION_S)  # its sessions end after those of the user
     assert all(doors.enter(lasting) for _ in range(MOST_SESSIONS + 10))
     assert doors.session(cookie, {})
+
+
+def test_a_study_that_is_refused_before_its_first_launch_did_not_begin(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.replace('"nothing"', '"env"'))
+    paribus("run", "study.toml", "--out", "out", cwd=tmp_path, code=3)
+    [found] = find([tmp_path]).found.values()
+    refused = summary(found)
+    assert refused.state == "lost"
+    assert "not even the factor (env); make the arms differ" in refused.sentence
 
 
 def test_pages_that_are_checked_at_the_same_time_do_not_meet(tmp_path: Path) -> None:

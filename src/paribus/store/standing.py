@@ -77,6 +77,12 @@ def write_standing(directory: Path, standing: Standing) -> None:
     draft.replace(directory / NAME)
 
 
+def _in_one_line(error: BaseException | None) -> str:
+    """Return the message of an error with its next step in one line; "" for none."""
+    lines = str(error or "").splitlines()
+    return "; ".join(" ".join(one.split()) for one in lines).replace(":; ", ": ")
+
+
 class Board:
     """Writes the state of the study in `directory` as long as a `paribus run` lives.
 
@@ -97,8 +103,7 @@ class Board:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             self.code = exit_code(error)
-        message = " ".join(str(error).split()) if error else ""
-        text = message or ("interrupted" if error else "ended")
+        text = _in_one_line(error) or ("interrupted" if error else "ended")
         self._write(replace(self._last, text=text, code=self.code, doing=None))
         self._close()
 

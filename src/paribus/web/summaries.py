@@ -184,8 +184,9 @@ def _state(found: Found, standing: Standing) -> str:
     # A Paribus before progress wrote a verdict after the last launch; (0, 0): there is none.
     *_, launches, _, verdict = stamp(found)
     judged = standing.code is None and (0, 0) < verdict >= launches
-    whole = standing.code in (0, 1, 3, 4) or judged
-    return "ended" if whole else "stopped"
+    if standing.code in (1, 3, 4) and verdict == (0, 0) and not read_count(found.path).launches:
+        return "lost"  # refused before its first launch
+    return "ended" if standing.code in (0, 1, 3, 4) or judged else "stopped"
 
 
 ELSEWHERE = ("name", "addresses", "hypervisors", "ssh")
