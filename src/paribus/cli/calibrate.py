@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Compare the reference of a study with itself, under the study's own plan. Either this\n"
         "machine shows a difference where there is none, and a study on it is not to be believed,\n"
-        "or a table has the least difference that 8, 18 and 60 blocks can show, and their price."
+        "or a table has the least differences that more and more blocks can show, and their price."
     )
     parser.set_defaults(execute=calibrate, designed=_calibrated)
 
