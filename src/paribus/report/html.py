@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from paribus.border import as_error
 from paribus.core import (
     TREE,
     Judgement,
@@ -64,15 +65,9 @@ def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -
     `cache` is the directory for the drawing script (default: the user's cache). Raises UserError
     if the file cannot be written.
     """
-    text = page(judgement, javascript(cache))
-    try:
+    text, fix = page(judgement, javascript(cache)), "free space there, or make it writable"
+    with as_error(UserError, path, fix, "the report cannot be written", named=True):
         put(text, path)
-    except OSError as error:
-        raise UserError(
-            f"the report cannot be written: {error.strerror}",
-            place=str(error.filename or path),
-            fix="free space there, or make it writable",
-        ) from error
 
 
 def page(judgement: Judgement, bundle: str) -> str:
