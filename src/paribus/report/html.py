@@ -59,13 +59,12 @@ from paribus.words.lists import listed
 from paribus.words.values import notice_said, reason_of
 
 
-def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
+def write_html(judgement: Judgement, path: Path) -> None:
     """Write the report of `judgement` to `path`, replacing it in one step.
 
-    `cache` is the directory for the drawing script (default: the user's cache). Raises UserError
-    if the file cannot be written.
+    Raises UserError if the file cannot be written.
     """
-    text, fix = page(judgement, javascript(cache)), "free space there, or make it writable"
+    text, fix = page(judgement, javascript()), "free space there, or make it writable"
     with as_error(UserError, path, fix, "the report cannot be written", named=True):
         put(text, path)
 
