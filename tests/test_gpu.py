@@ -205,13 +205,14 @@ def test_nccl_that_is_missing_is_named(program: Path) -> None:
     assert "neither libnccl.so.2 nor librccl.so.1 is found" in ended.stderr
 
 
-def test_a_compiler_takes_the_kernels(tmp_path: Path) -> None:
+def test_a_compiler_takes_the_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine without a GPU, what it makes says so."""
     any_mpi()
     if "nvcc or hipcc" in lacking(HERE):
         pytest.skip("no nvcc and no hipcc")
     mpi = find_mpi(None, HERE)
-    made = kernel_path("gpu", mpi, HERE, cache=tmp_path / "cache")
+    monkeypatch.setenv("PARIBUS_CACHE", str(tmp_path / "cache"))
+    made = kernel_path("gpu", mpi, HERE)
     ended = started(made, "gpu_stream", "--bytes", "65536", ranks=1)
     if "a GPU" in lacking(HERE):
         assert "gpu_stream: no GPU: " in ended.stderr

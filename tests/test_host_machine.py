@@ -314,7 +314,7 @@ def test_several_make_the_same_libraries_at_once(tmp_path: Path) -> None:
         f"libparibus_{i:04d}.so" for i in range(3)
     ]
     assert list(made[0].parent.iterdir()) == [made[0]]
-    assert made[0].name == libraries_path(3, 4, mpi, HERE, cache=tmp_path / "here").name
+    assert made[0].name == libraries_path(3, 4, mpi, HERE).name
 
 
 def test_no_compiler_there(tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from paribus.readers.kernel import read
 
 
 @pytest.fixture(scope="module")
-def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def modules() -> Path:
     """Return a folder of 3 modules of 4 functions."""
     if not shutil.which("python3"):
         pytest.skip("no python3 on the PATH")
-    return modules_path(3, 4, HERE, cache=tmp_path_factory.mktemp("cache"))
+    return modules_path(3, 4, HERE)
 
 
 def arguments(folder: Path, *more: str) -> tuple[str, ...]:

@@ -218,6 +218,13 @@ def test_version_texts(text: str, expected: object) -> None:
 
 
 @pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory of a cache that is empty."""
+    monkeypatch.setenv("PARIBUS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the kernels' sources that a test may change."""
     copy = tmp_path / "native"
@@ -253,32 +260,31 @@ def test_the_key_follows_sources_flags_and_mpi(
 
 COMPILE = """
 import sys
-from pathlib import Path
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import *
-print(kernel_path("barrier", find_mpi(sys.argv[1], HERE), HERE, cache=Path(sys.argv[2])))
+print(kernel_path("barrier", find_mpi(sys.argv[1], HERE), HERE))
 """
 
 
 @pytest.mark.slow
-def test_two_processes_compile_at_once(tmp_path: Path) -> None:
+def test_two_processes_compile_at_once(cache: Path) -> None:
     mpi = any_mpi()
     wanted = str(Path(mpi.mpicxx).parent.parent)
-    argv = [sys.executable, "-c", COMPILE, wanted, str(tmp_path)]
+    argv = [sys.executable, "-c", COMPILE, wanted]
     both = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate()[0].strip() for process in both]
     assert [process.returncode for process in both] == [0, 0]
     assert outputs[0] == outputs[1]
-    assert [str(p) for p in (tmp_path / "kernels").iterdir()] == [outputs[0]]
+    assert [str(p) for p in (cache / "kernels").iterdir()] == [outputs[0]]
 
 
 @pytest.mark.slow
 def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
-    tmp_path: Path,
+    cache: Path,
 ) -> None:
     mpi = any_mpi()
-    kernels = tmp_path / "kernels"
-    argv = [sys.executable, "-c", COMPILE, str(Path(mpi.mpicxx).parent.parent), str(tmp_path)]
+    kernels = cache / "kernels"
+    argv = [sys.executable, "-c", COMPILE, str(Path(mpi.mpicxx).parent.parent)]
     with subprocess.Popen(argv) as process:
         # The compiler proper, which its driver starts; others may compile the same elsewhere.
         source = "\0barrier.cpp\0"
@@ -288,10 +294,10 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
         process.kill()
     assert gone(f"{kernels}/.draft-")
     assert len(list(kernels.glob(".draft-*"))) == 1
-    made = kernel_path("barrier", mpi, HERE, cache=tmp_path)
+    made = kernel_path("barrier", mpi, HERE)
     assert list(kernels.iterdir()) == [made]
     at = made.stat().st_mtime_ns
-    assert kernel_path("barrier", mpi, HERE, cache=tmp_path) == made
+    assert kernel_path("barrier", mpi, HERE) == made
     assert made.stat().st_mtime_ns == at, "it is compiled once"
     assert os.access(made, os.X_OK)
 
@@ -313,10 +319,11 @@ def test_functions_of_a_kernel_begin_at_a_cache_line(mpi: Mpi) -> None:
 
 
 @pytest.mark.slow
-def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_an_error_of_the_compiler_is_shown(sources: Path) -> None:
     (sources / "barrier.cpp").write_text("\nint main() { return x; }\n")
     with pytest.raises(UserError, match=r"barrier\.cpp:2:.*error:.*x") as caught:
-        kernel_path("barrier", any_mpi(), HERE, cache=tmp_path / "cache")
+        kernel_path("barrier", any_mpi(), HERE)
     log = Path(caught.value.fix.removeprefix("the full log is "))
     assert "barrier.cpp" in log.read_text()
     assert list(log.parent.iterdir()) == [log]
@@ -324,19 +331,18 @@ def test_an_error_of_the_compiler_is_shown(sources: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small")
-def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) -> None:
+def test_a_cache_that_others_can_change_is_refused_with_the_fix(
+    cache: Path, tmp_path: Path
+) -> None:
     """The directory, one above it, what lies in it: nothing there is executed or handed on."""
     mpi = any_mpi()
-    kernel = kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
-    libraries = libraries_path(2, 3, mpi, HERE, cache=tmp_path / "cache")
+    kernel = kernel_path("barrier", mpi, HERE)
+    libraries = libraries_path(2, 3, mpi, HERE)
     library = libraries / "libparibus_0000.so"
-    everything = (tmp_path, tmp_path / "cache", kernel.parent, kernel, libraries, library)
+    everything = (tmp_path, cache, kernel.parent, kernel, libraries, library)
 
     def both() -> tuple[Path, Path]:
-        return (
-            kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache"),
-            libraries_path(2, 3, mpi, HERE, cache=tmp_path / "cache"),
-        )
+        return kernel_path("barrier", mpi, HERE), libraries_path(2, 3, mpi, HERE)
 
     for path in everything:
         rights = path.stat().st_mode & 0o777
@@ -352,17 +358,17 @@ def test_a_cache_that_others_can_change_is_refused_with_the_fix(tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:
+def test_a_kernel_of_another_user_is_refused(cache: Path) -> None:
     """As a stranger leaves it who made the cache's directory in /tmp before its user did."""
     mpi = any_mpi()
-    kernel = kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
+    kernel = kernel_path("barrier", mpi, HERE)
     os.chown(kernel, 65534, 65534)
     with pytest.raises(UserError, match=f"{kernel} belongs to nobody"):
-        kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
+        kernel_path("barrier", mpi, HERE)
     os.chown(kernel, 0, 0)
-    os.chown(tmp_path / "cache", 65534, 65534)
-    with pytest.raises(UserError, match=f"{tmp_path}/cache belongs to nobody"):
-        kernel_path("triad", mpi, HERE, cache=tmp_path / "cache")
+    os.chown(cache, 65534, 65534)
+    with pytest.raises(UserError, match=f"{cache} belongs to nobody"):
+        kernel_path("triad", mpi, HERE)
     assert not list(kernel.parent.glob("triad*"))
 
 
@@ -370,25 +376,26 @@ def test_a_kernel_of_another_user_is_refused(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_what_is_compiled_has_the_same_rights_whatever_the_umask_is(
-    umask: int, tmp_path: Path
+    umask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = tmp_path / "above" / "cache"
+    monkeypatch.setenv("PARIBUS_CACHE", str(cache))
     before = os.umask(umask)
     try:
-        kernel_path("barrier", any_mpi(), HERE, cache=cache)
-        libraries_path(2, 3, any_mpi(), HERE, cache=cache)
+        kernel_path("barrier", any_mpi(), HERE)
+        libraries_path(2, 3, any_mpi(), HERE)
     finally:
         os.umask(before)
     found = {path: path.stat().st_mode & 0o777 for path in (cache.parent, *cache.parent.rglob("*"))}
     assert len(found) == 10
     assert set(found.values()) == {0o755}
-    kernel_path("barrier", any_mpi(), HERE, cache=cache)
+    kernel_path("barrier", any_mpi(), HERE)
 
 
-def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+def test_a_cache_that_cannot_be_written(cache: Path) -> None:
+    cache.write_text("")
     with pytest.raises(UserError, match="cache cannot be written") as caught:
-        kernel_path("barrier", any_mpi(), HERE, cache=tmp_path / "file" / "cache")
+        kernel_path("barrier", any_mpi(), HERE)
     assert "PARIBUS_CACHE" in caught.value.fix
 
 
@@ -407,9 +414,10 @@ def test_a_missing_compiler_behind_the_wrapper(
         if not any(word in program.name for word in ("g++", "gcc", "c++", "cc", "clang", "cpp")):
             (tmp_path / program.name).symlink_to(program)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PARIBUS_CACHE", str(tmp_path / "cache"))
     toolchain._compiler.cache_clear()
     with pytest.raises(UserError, match="C\\+\\+ compiler behind it") as caught:
-        kernel_path("barrier", mpi, HERE, cache=tmp_path / "cache")
+        kernel_path("barrier", mpi, HERE)
     assert "g++" in caught.value.fix
     toolchain._compiler.cache_clear()
 
@@ -425,13 +433,14 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache_directory() == Path("/home/someone/.cache/paribus")
 
 
-def test_libraries_hold_what_the_loader_calls(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("cache")
+def test_libraries_hold_what_the_loader_calls() -> None:
     begin = time.monotonic()
-    folder = libraries_path(20, 50, any_mpi(), HERE, cache=tmp_path)
+    folder = libraries_path(20, 50, any_mpi(), HERE)
     assert time.monotonic() - begin < 60
     names = sorted(p.name for p in folder.iterdir())
     assert names == [f"libparibus_{i:04d}.so" for i in range(20)]
     library = ctypes.CDLL(str(folder / "libparibus_0003.so"))
     assert [library.paribus_0003_0007(x) for x in (0, 5)] == [3007, 3012]
-    assert libraries_path(20, 50, any_mpi(), HERE, cache=tmp_path) == folder
-    assert libraries_path(2, 50, any_mpi(), HERE, cache=tmp_path) != folder
+    assert libraries_path(20, 50, any_mpi(), HERE) == folder
+    assert libraries_path(2, 50, any_mpi(), HERE) != folder

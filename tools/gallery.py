@@ -112,7 +112,7 @@ def ways(folder: Path, kinds: Collection[str] = KINDS) -> Iterator[Mapping[str, 
         for kind in kinds:
             page = folder / f"{kind}.html"
             if kind in REPORTS:
-                write_html(REPORTS[kind](), page, cache=folder)
+                write_html(REPORTS[kind](), page)
                 found[kind] = [page.as_uri()].copy
             else:
                 found[kind] = open_.enter_context(_running(folder))

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from paribus.border import MOST_TEXT, open_anew, read_json
+from paribus.border import MOST_TEXT, as_error, open_anew, read_json
 from paribus.core import StoreError, UserError
 
 NAME = "accepted.json"
@@ -79,16 +79,11 @@ def add_accepted(directory: Path, more: Mapping[str, str]) -> dict[str, str]:
     accepted = {**read_accepted(directory), **more}
     if more:
         draft = directory / f"{NAME}.draft"
-        try:
+        fix = "make the directory writable: the reason belongs to the study"
+        with as_error(StoreError, directory / NAME, fix, named=True):
             with open_anew(draft) as file:
                 file.write(json.dumps(accepted, indent=2) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(directory / NAME)
-        except OSError as error:
-            raise StoreError(
-                f"cannot be written: {error.strerror}",
-                place=str(error.filename or directory / NAME),
-                fix="make the directory writable: the reason belongs to the study",
-            ) from error
     return accepted

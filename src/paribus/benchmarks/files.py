@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
-from paribus.border import MOST_TEXT, read_bounded, why_not
+from paribus.border import MOST_TEXT, as_error, read_bounded, why_not
 from paribus.core import (
     Benchmark,
     Case,
@@ -50,12 +50,8 @@ _LOADED: dict[tuple[Path, str], Benchmark] = {}
 
 def file_digest(path: Path) -> str:
     """Return the hash of a benchmark's file; raises StudyError if it cannot be read."""
-    try:
+    with as_error(StudyError, path, "put the file back", "cannot be read"):
         return hashlib.sha256(read_bounded(path, MOST_TEXT, "a benchmark file")).hexdigest()
-    except OSError as error:
-        raise StudyError(
-            f"cannot be read: {error.strerror}", place=str(path), fix="put the file back"
-        ) from error
 
 
 def load_file(path: Path, notify: Callable[[str], None] | None = None) -> Benchmark:
@@ -65,14 +61,9 @@ def load_file(path: Path, notify: Callable[[str], None] | None = None) -> Benchm
     UserError if the file is missing, could be changed by others (then nothing is executed), is not
     Python, fails when it is loaded, or defines no BENCHMARK; the place is the file and its line.
     """
-    try:
+    fix = "give the path of a Python file, relative to the study file"
+    with as_error(UserError, path, fix, "cannot be read"):
         source = read_bounded(path, MOST_TEXT, "a benchmark file")
-    except OSError as error:
-        raise UserError(
-            f"cannot be read: {error.strerror}",
-            place=str(path),
-            fix="give the path of a Python file, relative to the study file",
-        ) from error
     if reason := why_not(path):
         raise UserError(
             f"is code that a study executes, and others could change it: {reason}",

@@ -5,6 +5,7 @@ from paribus.border.fields import Place, items, one_of, table, text, texts, whol
 from paribus.border.inputs import (
     MOST_DEPTH,
     MOST_TEXT,
+    as_error,
     check_regular,
     data_in,
     data_of,

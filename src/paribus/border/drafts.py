@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from paribus.border.inputs import as_error
 from paribus.border.trust import home, make_directory
 from paribus.core import UserError
 
@@ -40,7 +41,8 @@ def draft_of(target: Path) -> Iterator[tuple[Path, Path]]:
     maker lives; drafts of makers that were killed are removed. Raises UserError if the cache
     cannot be written.
     """
-    try:
+    fix = "set PARIBUS_CACHE to a directory with space that you may write to"
+    with as_error(UserError, target.parent, fix, "the cache cannot be written"):
         make_directory(target.parent)
         work, lock = _begin(target.parent)
         try:
@@ -53,12 +55,6 @@ def draft_of(target: Path) -> Iterator[tuple[Path, Path]]:
         finally:
             shutil.rmtree(work, ignore_errors=True)
             os.close(lock)
-    except OSError as error:
-        raise UserError(
-            f"the cache cannot be written: {error.strerror}",
-            place=str(target.parent),
-            fix="set PARIBUS_CACHE to a directory with space that you may write to",
-        ) from error
 
 
 def _begin(folder: Path) -> tuple[Path, int]:

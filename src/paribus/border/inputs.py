@@ -15,11 +15,12 @@ import re
 import stat
 import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from paribus.border.outside import printable
-from paribus.core import format_bytes
+from paribus.core import ParibusError, format_bytes
 
 MOST_TEXT = 1 << 20
 """The most bytes of a file that a person writes: a study, figures, reasons, a benchmark."""
@@ -36,6 +37,26 @@ The memory that tomllib takes for a key grows with the square of its parts (3.11
 _PART = r"""(?:[A-Za-z0-9_-]+|(?<!\\)"(?:\\.|[^"\\\n])*"|'[^'\n]*')[ \t]*"""
 _DEEP = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}\.[ \t]*){{{MOST_DEPTH}}}")
 """More than MOST_DEPTH words between dots, wherever they stand: texts and comments have none."""
+
+
+@contextmanager
+def as_error(
+    kind: type[ParibusError],
+    place: Path | str,
+    fix: str = "",
+    cause: str = "cannot be written",
+    *,
+    named: bool = False,
+) -> Iterator[None]:
+    """Raise `kind` in place of an OSError: "cannot be written: No space left on device".
+
+    With `named` its place is the file that the system named, if it named one.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = (error.filename if named else "") or place
+        raise kind(f"{cause}: {error.strerror or error}", place=str(where), fix=fix) from error
 
 
 def open_regular(path: Path | str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from paribus.border import is_file, open_anew
+from paribus.border import as_error, is_file, open_anew
 from paribus.cli.exports import DRAWN, PAPER, PARQUET, TEXTS, UNITS
 from paribus.core import Judgement, MachineError, UserError, lenses
 from paribus.report import export, values
@@ -59,15 +59,9 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
         texts += _article(arguments, judgement, directory / PAPER, written)
     for name, text in texts:
         path = directory / name
-        try:
-            with open_anew(path, encoding="utf-8", newline="") as file:
-                file.write(text)
-        except OSError as error:
-            raise UserError(
-                f"cannot be written: {error.strerror}",
-                place=str(path),
-                fix="make the directory writable, or report on a copy of it",
-            ) from error
+        fix = "make the directory writable, or report on a copy of it"
+        with as_error(UserError, path, fix), open_anew(path, encoding="utf-8", newline="") as file:
+            file.write(text)
         written.append(path)
     return written
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from paribus.border import open_anew
+from paribus.border import as_error, open_anew
 from paribus.core import Judgement, MachineError, Progress, UserError, Word
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import Evidence
@@ -57,7 +57,9 @@ def write_files(judgement: Judgement, directory: Path) -> None:
     from paribus.report import export, html, lookup, values
 
     text = json.dumps(export.to_json(judgement), indent=2, allow_nan=False)
-    try:
+    fix = "free space there, or make it writable; `paribus report DIR` writes them"
+    cause = "the files of the report cannot be written"
+    with as_error(UserError, directory, fix, cause, named=True):
         with open_anew(directory / "verdict.json") as file:
             file.write(text + "\n")
         with open_anew(directory / "cases.csv", newline="") as file:
@@ -65,12 +67,6 @@ def write_files(judgement: Judgement, directory: Path) -> None:
         with open_anew(directory / "launches.csv", newline="") as file:
             export.launches_csv(judgement, file)
         values.write_values(judgement.figures, directory, files=not lookup.measured(judgement))
-    except OSError as error:
-        raise UserError(
-            f"the files of the report cannot be written: {error.strerror or error}",
-            place=str(error.filename or directory),
-            fix="free space there, or make it writable; `paribus report DIR` writes them",
-        ) from error
     try:
         html.write_html(judgement, directory / "report.html")
     except MachineError as error:

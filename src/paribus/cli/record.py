@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.border import exists, is_directory, printable
+from paribus.border import as_error, exists, is_directory, printable
 from paribus.core import Facts, typed
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ def record(arguments: argparse.Namespace) -> int:
     if exists(out):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
     archive = read_this_machine()
-    try:
+    with as_error(StoreError, out):
         count = to_tar(archive, out)
-    except OSError as error:
-        raise StoreError(f"cannot be written: {error.strerror}", place=str(out)) from error
     facts = facts_of(archive)
     if arguments.json:
         _show(facts, as_json=True)

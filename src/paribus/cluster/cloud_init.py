@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus.border import read_bounded
+from paribus.border import as_error, read_bounded
 from paribus.cluster.setup import key_pair
 from paribus.core import Hosts, UserError, typed
 
@@ -225,16 +225,10 @@ def write(arguments: argparse.Namespace, hosts: Hosts, directory: Path) -> int:
                 place=str(directory / name),
                 fix="remove it, or choose another directory with --out",
             )
-    try:
+    with as_error(UserError, directory, "choose another directory with --out", named=True):
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             _write(directory / name, text)
-    except OSError as error:
-        raise UserError(
-            f"cannot be written: {error.strerror}",
-            place=str(error.filename or directory),
-            fix="choose another directory with --out",
-        ) from error
     _print_next(arguments, wanted, directory)
     return 0
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from paribus.border import as_error
 from paribus.core import UserError
 from paribus.store import LOCK
 from paribus.store.watched import alive, read_holder
@@ -21,22 +22,16 @@ def start(argv: Sequence[str], directory: Path, log: Path) -> subprocess.Popen[b
 
     Raises UserError if the log cannot be written.
     """
-    try:
-        with log.open("ab") as out:
-            return subprocess.Popen(
-                argv,
-                cwd=directory,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise UserError(
-            f"cannot be started: {error.strerror}",
-            place=str(log),
-            fix="free space there, or make it writable",
-        ) from error
+    fix = "free space there, or make it writable"
+    with as_error(UserError, log, fix, "cannot be started"), log.open("ab") as out:
+        return subprocess.Popen(
+            argv,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
 
 
 def interrupt(directory: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.border import exists, why_not
+from paribus.border import as_error, exists, why_not
 from paribus.core import (
     BUILD,
     SEED,
@@ -58,14 +58,11 @@ def build(
 def _claim(place: Path) -> None:
     """Make `place`, or refuse one that is not a directory of builds, or not the user's own."""
     fix = "remove or rename it, or choose another study directory with --out"
-    try:
+    with as_error(UserError, place, fix, "no directory of builds can be made here"):
         if exists(place) and any(place.iterdir()) and not exists(place / MARK):
             cause = "is there already, and is no directory of builds"
             raise UserError(cause, place=str(place), fix=fix)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        cause = f"no directory of builds can be made here: {error.strerror}"
-        raise UserError(cause, place=str(place), fix=fix) from error
     if reason := why_not(place):
         raise distrusted(str(place), reason)
     (place / MARK).touch()

@@ -17,9 +17,7 @@ def loaded_path(count: int, functions: int, kind: str, mpi: Mpi, machine: Machin
     return libraries_path(count, functions, mpi, machine)
 
 
-def libraries_path(
-    count: int, functions: int, mpi: Mpi, machine: Machine, *, cache: Path | None = None
-) -> Path:
+def libraries_path(count: int, functions: int, mpi: Mpi, machine: Machine) -> Path:
     """Return a directory of `count` shared libraries of `functions` functions each.
 
     libparibus_0000.so and the following are generated, and compiled with the compiler behind
@@ -29,7 +27,7 @@ def libraries_path(
     first = _library_source(0, functions)
     parts = [compiler, wrapped, str(mpi), machine.architecture, first, str(count)]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    target = (cache or machine.cache()) / "libraries" / f"{count}x{functions}-{key}"
+    target = machine.cache() / "libraries" / f"{count}x{functions}-{key}"
     plain = wrapped.split()[0]
     names = [f"libparibus_{i:04d}" for i in range(count)]
     files = {f"{name}.cpp": _library_source(i, functions).encode() for i, name in enumerate(names)}
@@ -43,9 +41,7 @@ def libraries_path(
     return target
 
 
-def modules_path(
-    count: int, functions: int, machine: Machine, *, cache: Path | None = None
-) -> Path:
+def modules_path(count: int, functions: int, machine: Machine) -> Path:
     """Return a directory of `count` Python modules of `functions` functions each, byte-compiled.
 
     paribus_0000.pyc and the following are made by the python3 of `machine`, with the functions
@@ -56,7 +52,7 @@ def modules_path(
         raise UserError("there is no python3", place=machine.at("PATH"), fix="install it")
     parts = [version.stdout, _module_source(0, functions), str(count)]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    target = (cache or machine.cache()) / "libraries" / f"{count}x{functions}-python-{key}"
+    target = machine.cache() / "libraries" / f"{count}x{functions}-python-{key}"
     files = {f"paribus_{i:04d}.py": _module_source(i, functions).encode() for i in range(count)}
     compiling = ["python3", "-m", "compileall", "-q", "-b", "."]
     commands = [["mkdir", MADE], compiling, ["sh", "-c", f"mv paribus_*.pyc {MADE}"]]

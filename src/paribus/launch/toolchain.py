@@ -282,14 +282,14 @@ def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
     return f"{name} {key} ({gpu}{compiler.splitlines()[0]}; {mpi})"
 
 
-def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = None) -> Path:
+def kernel_path(name: str, mpi: Mpi, machine: Machine) -> Path:
     """Return the executable of kernel `name` for `mpi`, compiled now if it is not in the cache.
 
     The sources that all kernels share are compiled once, to an object for all. Raises
     UserError for an unknown kernel, a compiler that fails (with its first errors and the path of
     the whole log), a cache that cannot be written, and one that others can change.
     """
-    place, common = cache or machine.cache(), _common()
+    place, common = machine.cache(), _common()
     target = place / "kernels" / f"{name}-{kernel_identity(name, mpi, machine).split()[1]}"
     shared = place / "common" / f"{_key(common, mpi, machine)[0]}.o"
     if not machine.executables([target]):

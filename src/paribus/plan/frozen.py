@@ -19,7 +19,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
-from paribus.border import exists, of_json, open_anew, read_json
+from paribus.border import as_error, exists, of_json, open_anew, read_json
 from paribus.core import (
     Endpoint,
     Launch,
@@ -173,25 +173,21 @@ def write_plan(frozen: Plan, directory: Path) -> None:
     path = directory / "plan.json"
     table = {"sha256": frozen.sha256, **_to_table(frozen)}
     draft = directory / DRAFT
-    try:
+    fix = "check the directory's permissions and free space, or choose another with --out"
+    with as_error(StoreError, path, fix, named=True):
         with open_anew(draft) as file:
             file.write(_layout(table))
             file.flush()
             os.fsync(file.fileno())
-        os.link(draft, path)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            raise StoreError(
+                "a plan is frozen here already",
+                place=str(path),
+                fix="continue it with --resume, or choose another directory with --out",
+            ) from None
         draft.unlink()
-    except FileExistsError:
-        raise StoreError(
-            "a plan is frozen here already",
-            place=str(path),
-            fix="continue it with --resume, or choose another directory with --out",
-        ) from None
-    except OSError as error:
-        raise StoreError(
-            f"cannot be written: {error.strerror}",
-            place=str(error.filename or path),
-            fix="check the directory's permissions and free space, or choose another with --out",
-        ) from error
 
 
 def read_plan(directory: Path) -> Plan:

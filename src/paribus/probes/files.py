@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.border import read_bounded
+from paribus.border import as_error, read_bounded
 from paribus.core import UserError
 from paribus.probes.archive import (
     DEVICE_CLASSES,
@@ -69,10 +69,8 @@ def _parts(root: Path) -> dict[str, bytes]:
     for path in root.rglob("*"):
         if path.is_symlink() or not path.is_file():
             continue
-        try:
+        with as_error(UserError, path, cause="cannot be read"):
             parts[str(path.relative_to(root))] = data = read_bounded(path, left, "all facts")
-        except OSError as error:
-            raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from error
         left -= len(data)
         if len(parts) > _MEMBERS:
             raise UserError(f"holds more than {_MEMBERS:,} files", place=str(root))

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.border import exists, printable
+from paribus.border import as_error, exists, printable
 from paribus.core import StoreError, UserError
 
 if TYPE_CHECKING:
@@ -70,13 +70,10 @@ def profile(arguments: argparse.Namespace) -> int:
         fix = "choose another with --output, or remove it"
         raise StoreError("already exists", place=str(output), fix=fix)
     print(f"paribus: the output of the command goes to {logs[0]} and {logs[1]}", file=sys.stderr)
-    try:
+    with as_error(UserError, output, "choose another --output"):
         loop = arguments.loop or WHOLE
         taken = take_middle(argv, name, arguments.mpi, logs, loop, arguments.runs)
         output.write_text(profile_text(taken.profile, _beside(taken), taken.skeleton))
-    except OSError as error:
-        cause = f"cannot be written: {error.strerror}"
-        raise UserError(cause, place=str(output), fix="choose another --output") from error
     if arguments.json:
         known = asdict(taken.profile) | _beside(taken)
         known["skeleton"] = {**(known["skeleton"] or {}), **taken.skeleton} or None

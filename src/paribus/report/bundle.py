@@ -33,19 +33,19 @@ def engine() -> ModuleType:
     return vl_convert
 
 
-def javascript(cache: Path | None = None) -> str:
+def javascript() -> str:
     """Return the bundle of Vega, Vega-Lite and Vega-Embed: about 0.9 MB of script.
 
-    Making it takes seconds; it is kept in `cache` (default: `cache_directory()`) under the
-    version of vl-convert. A cache that cannot be read or written is not used, nor is one that
-    others can change, as browsers execute the script. Raises MachineError as `engine`.
+    Making it takes seconds; it is kept in the cache under the version of vl-convert. A cache that
+    cannot be read or written is not used, nor is one that others can change, as browsers execute
+    the script. Raises MachineError as `engine`.
     """
     from importlib.metadata import version
 
     kept, path = "", None
     # Without a home or a file there, it is made.
     with contextlib.suppress(UserError, OSError, UnicodeDecodeError):
-        path = (cache or cache_directory()) / f"vega-{version('vl-convert-python')}.js"
+        path = cache_directory() / f"vega-{version('vl-convert-python')}.js"
         kept = "" if why_not(path) else path.read_text(encoding="utf-8")
     if kept.endswith(END):
         return kept

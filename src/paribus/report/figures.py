@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from paribus.border import open_anew
+from paribus.border import as_error, open_anew
 from paribus.core import Judgement, UserError, cases_of, lenses
 from paribus.report import lookup, plots, spread, track
 from paribus.report.axes import Spec, drawn
@@ -193,7 +193,8 @@ def write_drawings(
             f"no figures as {', '.join(unknown)}", fix=f"choose among {', '.join(FORMATS)}"
         )
     written = []
-    try:
+    fix = "free space there, or make it writable"
+    with as_error(UserError, directory, fix, "figures cannot be written", named=True):
         directory.mkdir(parents=True, exist_ok=True)
         for name, spec in drawings:
             drawn = spec if isinstance(spec, str) else _svg(spec)
@@ -202,12 +203,6 @@ def write_drawings(
                 with open_anew(path, "wb") as file:
                     file.write(_as(drawn, ending, for_print=for_print))
                 written.append(path)
-    except OSError as error:
-        raise UserError(
-            f"figures cannot be written: {error.strerror}",
-            place=str(error.filename or directory),
-            fix="free space there, or make it writable",
-        ) from error
     return written
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from paribus.border import as_error
 from paribus.core import (
     TREE,
     Judgement,
@@ -58,21 +59,14 @@ from paribus.words.lists import listed
 from paribus.words.values import notice_said, reason_of
 
 
-def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
+def write_html(judgement: Judgement, path: Path) -> None:
     """Write the report of `judgement` to `path`, replacing it in one step.
 
-    `cache` is the directory for the drawing script (default: the user's cache). Raises UserError
-    if the file cannot be written.
+    Raises UserError if the file cannot be written.
     """
-    text = page(judgement, javascript(cache))
-    try:
+    text, fix = page(judgement, javascript()), "free space there, or make it writable"
+    with as_error(UserError, path, fix, "the report cannot be written", named=True):
         put(text, path)
-    except OSError as error:
-        raise UserError(
-            f"the report cannot be written: {error.strerror}",
-            place=str(error.filename or path),
-            fix="free space there, or make it writable",
-        ) from error
 
 
 def page(judgement: Judgement, bundle: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any, Self
 
-from paribus.border import find_program, search_path
+from paribus.border import as_error, find_program, search_path
 from paribus.core import (
     AllocationError,
     Command,
@@ -236,12 +236,9 @@ class Allocations:
     def _lock(self) -> None:
         """Take the lock that keeps other sittings of this study from cancelling its jobs."""
         path = HERE.cache() / "jobs" / self.key
-        try:
+        with as_error(UserError, path, "set PARIBUS_CACHE"):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = path.open("wb")
-        except OSError as error:
-            cause, fix = f"cannot be written: {error.strerror}", "set PARIBUS_CACHE"
-            raise UserError(cause, place=str(path), fix=fix) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

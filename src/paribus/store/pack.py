@@ -19,7 +19,7 @@ from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from paribus.border import check_regular, data_of, open_anew, open_regular, printable
+from paribus.border import as_error, check_regular, data_of, open_anew, open_regular, printable
 from paribus.core import StoreError
 from paribus.store.damage import ABSENT, unreadable
 
@@ -132,25 +132,14 @@ def unpack(file: Path, directory: Path) -> int:
     Raises StoreError for a file that is no such archive, is damaged, or holds what no study has;
     then the directory is removed again.
     """
-    try:
+    fix = "give the file that `paribus pack` wrote"
+    with as_error(StoreError, printable(str(file)), fix, "cannot be read"):
         source = os.fdopen(open_regular(file), "rb")
-    except OSError as error:
-        raise StoreError(
-            f"cannot be read: {error.strerror}",
-            place=printable(str(file)),
-            fix="give the file that `paribus pack` wrote",
-        ) from error
     with source, _damage(file), zipfile.ZipFile(_Bounded(source, file)) as archive:
         sums = _sums(archive, file)
         _check_room(sum(one.file_size for one in archive.infolist()), file, directory)
-        try:
+        with as_error(StoreError, directory, "choose another with --out", "cannot be made"):
             directory.mkdir()
-        except OSError as error:
-            raise StoreError(
-                f"cannot be made: {error.strerror}",
-                place=str(directory),
-                fix="choose another with --out",
-            ) from error
         try:
             for name, digest in sums.items():
                 _extract(archive, file, name, digest, directory)
@@ -272,29 +261,20 @@ def _extract(archive: zipfile.ZipFile, file: Path, name: str, digest: str, direc
         raise _refused(file, f"{printable(name)} has been changed since it was packed")
 
 
+_ROOM = "free some space there, or choose another directory with --out"
+
+
 def _new(target: Path) -> FileIO:
-    try:
+    with as_error(StoreError, target, _ROOM):
         target.parent.mkdir(parents=True, exist_ok=True)
         return target.open("xb", buffering=0)
-    except OSError as error:
-        raise _unwritten(target, error) from error
 
 
 def _write(out: FileIO, data: bytes, target: Path) -> None:
     left = memoryview(data)
-    try:
+    with as_error(StoreError, target, _ROOM):
         while left:
             left = left[out.write(left) :]
-    except OSError as error:
-        raise _unwritten(target, error) from error
-
-
-def _unwritten(target: Path, error: OSError) -> StoreError:
-    return StoreError(
-        f"cannot be written: {error.strerror}",
-        place=str(target),
-        fix="free some space there, or choose another directory with --out",
-    )
 
 
 def _refused(file: Path, cause: str) -> StoreError:

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from paribus.border import as_error
 from paribus.core import Launch, Outcome, StoreError
 from paribus.store.bounded import Bounded, connect
 from paribus.store.count import NAME as COUNT
@@ -445,14 +446,9 @@ class Store:
         """Add rows that have been stored to the counts, and write these to launches.count."""
         old = self._count
         self._count = Count(old.launches + launches, old.void + void, old.gathered + gathered)
-        try:
+        fix = "check the disk, then continue with --resume: every stored launch is kept"
+        with as_error(StoreError, self.directory / COUNT, fix):
             write_count(self.directory, self._count)
-        except OSError as error:
-            raise StoreError(
-                f"cannot be written: {error.strerror}",
-                place=str(self.directory / COUNT),
-                fix="check the disk, then continue with --resume: every stored launch is kept",
-            ) from error
 
 
 def _insert(db: sqlite3.Connection, table: str, columns: str, rows: Sequence[Row]) -> None:

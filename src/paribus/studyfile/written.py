@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count, takewhile
 from pathlib import Path
 
-from paribus.border import exists
+from paribus.border import as_error, exists
 from paribus.core import StudyError, UserError, commandline, toml_key, toml_list, toml_text
 
 HEAD = """\
@@ -144,11 +144,6 @@ def _names(stem: Path) -> Iterator[Path]:
 
 def made_directory(directory: Path) -> None:
     """Make the study directory if it is missing; raises UserError if it cannot be made."""
-    try:
+    fix = "choose another directory with --out"
+    with as_error(UserError, directory, fix, "cannot be created"):
         directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"cannot be created: {error.strerror}",
-            place=str(directory),
-            fix="choose another directory with --out",
-        ) from error
