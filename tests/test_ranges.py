@@ -209,6 +209,11 @@ def test_a_band_is_wider_than_an_interval_and_no_wider_than_bonferroni(
     assert again[0].level <= 1 - LOOKS.nominal(0.05 / 1.3)
 
 
+def test_a_band_over_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="no cases"):
+        band([], LOOKS, seed=1, error=0.05)
+
+
 # --- reports -----------------------------------------------------------------------------
 
 WORDS = {"=": (1.0, 0.99, 1.01), "?": (1.03, 0.99, 1.07), "x": (1.0, 0.99, 1.01)}

@@ -538,6 +538,17 @@ def test_every_run_of_rows_is_a_latin_square(count, seed, blocks):
             assert sorted(column) == sorted(arms)
 
 
+def test_orders_that_cannot_be():
+    with pytest.raises(ValueError, match="named once"):
+        arm_orders(("a", "a"), 3, 1, "s")
+    with pytest.raises(ValueError, match="named once"):
+        arm_orders((), 3, 1, "s")
+    with pytest.raises(ValueError, match="-1"):
+        arm_orders(("a", "b"), -1, 1, "s")
+    with pytest.raises(ValueError, match="drawn"):
+        Randomiser(1, "s").below(0)
+
+
 def test_draws_are_uniform():
     draw = Randomiser(1, "uniform")
     counts = np.bincount([draw.below(6) for _ in range(12_000)], minlength=6)

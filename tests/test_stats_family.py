@@ -107,6 +107,8 @@ def test_words_that_cannot_be():
     assert word_p([INF, -INF] * 5, 0.02) == 1
     with pytest.raises(ValueError, match="NaN"):
         word_p([0.1, math.nan], 0.02)
+    with pytest.raises(ValueError, match="margin"):
+        word_p([0.1], -0.02)
 
 
 # --- looks -------------------------------------------------------------------------------------
@@ -224,7 +226,10 @@ def test_levels_of_one_comparison_are_the_tabulated_ones():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
+        (lambda: any_look_p(1.5, (8,)), "p of 1.5"),
+        (lambda: any_look_p(math.nan, (8,)), "p of nan"),
         (lambda: any_look_p(0.5, ()), "no looks"),
+        (lambda: nominal_level(0.0, (8,)), "error of 0"),
         (lambda: schedule(60, comparisons=0), "0 comparisons"),
         (lambda: schedule(8, 0.99, comparisons=2), "8 blocks: too few for 2 comparisons"),
     ],
@@ -392,7 +397,7 @@ def test_missing_and_censored_blocks_are_lived_with():
 
 
 def test_claims_that_cannot_be():
-    with pytest.raises(ValueError, match="longer"):
+    with pytest.raises(ValueError, match="1 case and 2 margins"):
         claims([{1: 0.0}], [0.02, 0.02], STANDARD, seed=0)
     with pytest.raises(ValueError, match="NaN"):
         claims([{1: math.nan}], [0.02], STANDARD, seed=0)

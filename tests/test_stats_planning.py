@@ -201,6 +201,14 @@ def test_the_number_of_iterations_is_where_a_study_is_most_precise():
     assert cost_of_precision(2 * n) < 1.125 * cost_of_precision(n)
 
 
+@pytest.mark.parametrize(
+    "bad", [(0, 1, 1, 1, 1), (1, 0, 1, 1, 1), (1, 1, 1, -1, 1), (1, 1, 1, 1, math.nan)]
+)
+def test_no_iterations_from_impossible_figures(bad):
+    with pytest.raises(ValueError, match=r"launch|deviations"):
+        iterations_per_launch(*bad)
+
+
 def test_cost_of_a_sample():
     assert sample_seconds(4.0, "us", 10) == pytest.approx(4e-5)
     assert sample_seconds(4.0, "MB/s", 10) is None
@@ -266,6 +274,8 @@ def test_nothing_is_left_of_a_study_that_is_decided_or_over():
     assert forecast({"a": Standing(8, 2.0, decided=True)}, LOOKS) == 0
     assert forecast({"a": Standing(60, 2.0, 90)}, LOOKS) == 0
     assert forecast({}, LOOKS) == 0
+    with pytest.raises(ValueError, match="no looks"):
+        forecast({}, [])
 
 
 @given(st.integers(0, 60), st.none() | st.integers(8, 500), st.booleans())

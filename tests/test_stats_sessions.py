@@ -124,5 +124,11 @@ def test_launches_per_session_are_those_of_kalibera_and_jones():
     assert launches_per_session(600, 6, 0.0, 0.0) == LEAST_LAUNCHES
 
 
+@pytest.mark.parametrize("bad", [(0, 1, 1, 1), (1, 0, 1, 1), (1, 1, -1, 1), (1, 1, 1, math.nan)])
+def test_no_launches_from_impossible_figures(bad):
+    with pytest.raises(ValueError, match=r"switch|deviations"):
+        launches_per_session(*bad)
+
+
 def test_least_switches_are_those_that_chance_rarely_sorts():
     assert 2 / math.comb(2 * LEAST_SWITCHES, LEAST_SWITCHES) < 0.005

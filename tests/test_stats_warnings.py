@@ -91,6 +91,9 @@ def test_shares_cut_off():
     assert censored_share(1, 60) == pytest.approx(1 / 60)
     assert censored_share(1, 60) <= MOST_CENSORED < censored_share(2, 60)
     assert censored_share(8, 8) == 1
+    for cut, launches in ((-1, 5), (6, 5)):
+        with pytest.raises(ValueError, match="cut off"):
+            censored_share(cut, launches)
 
 
 # The order effect: found where it is, whatever the arms' own effect and however often each led.

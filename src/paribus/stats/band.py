@@ -28,8 +28,10 @@ def band(
 
     `series` hold the log ratios of a case by block, up to the look at which the study stands; with
     the chance 1 - `error` all ratios lie in their intervals, whatever rule stopped at one of the
-    `looks`. There is a series at least. Raises what `compare` raises.
+    `looks`. Raises ValueError for no series, and what `compare` raises.
     """
+    if not series:
+        raise ValueError("a band over no cases")
     alike = error / _pointwise(series, seed, error)
     return tuple(
         compare(list(one.values()), 1 - looks.nominal(error / alike, at))

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from paribus.core import units
 from paribus.stats.looks import LOOKS, Looks
 
 if TYPE_CHECKING:
@@ -65,13 +66,15 @@ def word_p(log_ratios: Sequence[float], margin: float) -> float:
     larger of the two one-sided ones, doubled. A wrong word takes a rejection at one of the two
     limits, so at most a share a of studies gives one with p <= a. With margin 0 it is the p of
     "differs"; it is 1 for no log ratios and while no verdict is possible. +-inf stands for a launch
-    cut off by a limit. Raises ValueError for NaN.
+    cut off by a limit. Raises ValueError for NaN and for a negative margin.
     """
     import numpy as np
 
     values = np.sort(np.asarray(log_ratios, dtype=np.float64))
     if np.isnan(values).any():
         raise ValueError("a log ratio is NaN")
+    if not margin >= 0:
+        raise ValueError(f"a margin of {margin}")
     if not len(values):
         return 1.0
     delta = math.log1p(margin)
@@ -124,6 +127,9 @@ def claims(
 
     Raises ValueError for as many margins as there are not series, and what `word_p` raises.
     """
+    if len(series) != len(margins):
+        cases = units.count(len(series), "case")
+        raise ValueError(f"{cases} and {units.count(len(margins), 'margin')}")
     p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
     at = counts_at_looks(series, looks)
     members = [i for i, one in enumerate(series) if len(one) >= LOOKS[0]]

@@ -34,7 +34,10 @@ def forecast(standings: Mapping[str, Standing], looks: Sequence[int]) -> float:
 
     A benchmark ends at a look, so `needed` is rounded up to the next one still to come, at most
     the last. Before the first look nothing is known of the scatter, and the last is expected.
+    Raises ValueError for no looks.
     """
+    if not looks:
+        raise ValueError("no looks, no end to forecast")
     left = (max(0, _end(one, looks) - one.done) * one.block_s for one in standings.values())
     return math.fsum(left)
 

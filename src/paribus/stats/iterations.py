@@ -83,8 +83,12 @@ def iterations_per_launch(
 
     At least LEAST samples, but at most what costs SHARE of the launch, and at least LEAST_AT_ALL
     whatever they cost. The cost is flat around n*: half or twice as many cost at most an eighth
-    more. Costs and `tau` are above 0, deviations not below it.
+    more. Raises ValueError for costs or `tau` not above 0 and deviations below 0 or NaN.
     """
+    if not (launch_s > 0 and sample_s > 0 and tau > 0):
+        raise ValueError(f"a launch of {launch_s} s, samples of {sample_s} s, tau {tau}")
+    if not (sd_within >= 0 and sd_between >= 0):
+        raise ValueError(f"deviations of {sd_within} and {sd_between}")
     most = max(LEAST_AT_ALL, math.floor(SHARE * launch_s / sample_s))
     if sd_between == 0:
         return most if sd_within > 0 else min(LEAST, most)

@@ -130,8 +130,10 @@ def any_look_p(p: float, at: Sequence[int], *, few: bool = False) -> float:
     part times a tabulated share that is two standard errors high (at the levels of LEVELS, what
     these were calibrated to); 0 to 3 % above the truth for the standard looks, more for others.
     Below 1e-6 the looks are simply added up. `few`: the looks are those of stats/few.py. Raises
-    ValueError for no looks.
+    ValueError for `p` outside 0 ... 1 and for no looks.
     """
+    if not 0 <= p <= 1:
+        raise ValueError(f"a p of {p}")
     if not at:
         raise ValueError("no looks")
     if len(at) == 1:
@@ -150,8 +152,11 @@ def any_look_p(p: float, at: Sequence[int], *, few: bool = False) -> float:
 def nominal_level(error: float, at: tuple[int, ...], *, few: bool = False) -> float:
     """Return the largest level at which looks `at` together err in at most `error`.
 
-    The inverse of `any_look_p`, to 1e-15 of itself from below, for 0 < error < 1.
+    The inverse of `any_look_p`, to 1e-15 of itself from below. Raises ValueError for an `error`
+    outside 0 < error < 1.
     """
+    if not 0 < error < 1:
+        raise ValueError(f"an error of {error}")
     if any_look_p(error, at, few=few) <= error:
         return error
     low, high = 0.0, error

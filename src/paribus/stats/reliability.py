@@ -20,7 +20,12 @@ contain the 3 %; ranked last, +4.3 % and 93 %. With 2 % cut off: +2.9 %, +3.1 %,
 
 
 def censored_share(cut: int, launches: int) -> float:
-    """Return the share of `launches` that the time limit cut off; 0 where there were none."""
+    """Return the share of `launches` that the time limit cut off; 0 where there were none.
+
+    Raises ValueError for negative counts and for more cut off than launched.
+    """
+    if not 0 <= cut <= launches:
+        raise ValueError(f"{cut} of {units.count(launches, 'launch')} cut off")
     return cut / launches if launches else 0.0
 
 
@@ -37,6 +42,8 @@ def failures_differ(only_reference: int, only_arm: int) -> float:
     often; blocks in which both or neither failed say nothing. (McNemar, Psychometrika 12 (1947)
     153, with the binomial distribution for the normal one.)
     """
+    if min(only_reference, only_arm) < 0:
+        raise ValueError(units.count(min(only_reference, only_arm), "block"))
     n = only_reference + only_arm
     tail: int = sum(math.comb(n, k) for k in range(min(only_reference, only_arm) + 1))
     return min(1.0, 2 * tail / (1 << n))

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, repeat
 from typing import TypeVar
 
+from paribus.core import units
+
 T = TypeVar("T")
 
 EVEN = 8
@@ -32,6 +34,8 @@ class Randomiser:
 
     def below(self, bound: int) -> int:
         """Return a whole number from 0 to bound - 1, each exactly as likely as the others."""
+        if not 1 <= bound <= 2**64:
+            raise ValueError(f"no whole number from 0 to {bound - 1} can be drawn")
         while True:
             digest = hashlib.sha256(f"{self._name}/{self._drawn}".encode()).digest()
             self._drawn += 1
@@ -67,8 +71,10 @@ def orders(
     the blocks that follow the first `after`, `even` are drawn again while one arm comes first in
     all of them; 0 for never. More arms: rows of random Latin squares, so that in each run of
     len(arms) blocks every arm takes every place once, and of two arms either comes before the
-    other.
+    other. Raises ValueError for no arms and for arms named twice.
     """
+    if not arms or len(set(arms)) != len(arms):
+        raise ValueError(f"arms {', '.join(arms) or '(none)'}: each must be named once")
     draw = Randomiser(seed, stream)
     first, *others = arms
     if len(others) == 1:
@@ -85,7 +91,9 @@ def orders(
 
 
 def arm_orders(arms: Sequence[str], blocks: int, seed: int, stream: str) -> list[tuple[str, ...]]:
-    """Return the first `blocks` of `orders`."""
+    """Return the first `blocks` of `orders`; raises ValueError for a negative number of them."""
+    if blocks < 0:
+        raise ValueError(units.count(blocks, "block"))
     return list(islice(orders(arms, seed, stream), blocks))
 
 

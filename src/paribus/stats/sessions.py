@@ -117,8 +117,12 @@ def launches_per_session(
     reasonable time", ISMM'13. `switch_s` is what a session costs before its first launch, warm-up
     included. At least LEAST_LAUNCHES, at most MOST_LAUNCHES, which is also the answer where
     sessions do not differ. The cost is flat around m*: twice or half as many cost at most an
-    eighth more. Costs are above 0, deviations not below it.
+    eighth more. Raises ValueError for costs not above 0 and deviations below 0 or NaN.
     """
+    if not (switch_s > 0 and launch_s > 0):
+        raise ValueError(f"a switch of {switch_s} s and a launch of {launch_s} s")
+    if not (sd_launch >= 0 and sd_session >= 0):
+        raise ValueError(f"deviations of {sd_launch} and {sd_session}")
     if sd_session == 0:
         return MOST_LAUNCHES if sd_launch > 0 else LEAST_LAUNCHES
     best = math.sqrt(switch_s / launch_s) * sd_launch / sd_session
