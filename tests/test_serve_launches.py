@@ -149,5 +149,5 @@ def test_no_extreme_of_many_samples_is_lost() -> None:
     assert text.count("<circle") <= launches.MOST_DOTS
     heights = [float(y) for y in re.findall(r'<circle cx="[\d.]+%" cy="([\d.]+)"', text)]
     assert (min(heights), max(heights)) == (4.0, launches.ROW - 4)
-    assert "20000 samples, 0.499 to 8.97 medians" in text
+    assert "20,000 samples, 0.499 to 8.97 medians" in text
     assert launches.of_launch([sample], []) == ""

@@ -134,7 +134,7 @@ def test_a_thousand_studies_are_listed_in_300_ms(five_studies: Path, tmp_path: P
     def shown() -> str:
         return overview([kept.of(one) for one in find([tmp_path]).found.values()], {})
 
-    assert "1000 studies" in shown()
+    assert "1,000 studies" in shown()
     took = []
     for _ in range(3):
         begun = time.process_time()
