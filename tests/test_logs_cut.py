@@ -6,6 +6,7 @@ What was found adds up: every title is that of an output that was read, or refus
 from __future__ import annotations
 
 import gzip
+import html
 import random
 import re
 import time
@@ -143,6 +144,41 @@ def test_what_is_put_before_every_line_changes_nothing(form: str, sample: Sample
         assert said(one) == said(alone(path)), path
         both = readings(plain(FORMS[form](text_of(path) + text_of(other))))
         assert said(both) == said(alone(path)) + said(alone(other)), (path, other)
+
+
+COPIES: dict[str, Callable[[int, str], str]] = {
+    "cat -n": lambda n, li: f"{n:6}\t{li}",
+    "a copy with numbers of lines": lambda n, li: f"{n:4} {li}",
+    "ts -s": lambda n, li: f"{n / 10:.6f} {li}",
+    "seconds since the epoch": lambda n, li: f"{1795238066 + n} {li}",
+    "stern": lambda n, li: f"nccl-launcher-x7k2p launcher {li}",
+    "the log of a container": lambda n, li: f"2026-11-26T23:05:{n % 60:02}.12Z stdout F {li}",
+    "Ray": lambda n, li: f"(Worker pid=1234, ip=10.0.0.1) {li}",
+    "a diff": lambda n, li: f"+{li}",
+    "a comment": lambda n, li: f"# {li}",
+    "pdsh": lambda n, li: f"node0: {li}",
+    "a logger": lambda n, li: f"2026-11-26 23:05:{n % 60:02},123 - INFO - {li}",
+    "glog": lambda n, li: f"I1126 23:05:{n % 60:02}.123456 1234 run.cc:{n}] {li}",
+    "a page, blanks kept": lambda n, li: li.replace(" ", "\xa0"),
+    "the source of a page": lambda n, li: html.escape(li),
+    "a block of YAML": lambda n, li: f"stdout: |-\n    {li}" if n == 1 else f"    {li}",
+}
+
+
+@pytest.mark.parametrize("form", COPIES)
+def test_a_copy_says_what_the_output_says(form: str, tmp_path: Path, sample: Sample) -> None:
+    """Whatever a program, a page or an editor put before each line, of any tool."""
+    copied, log = COPIES[form], tmp_path / "log"
+    for place in sample(range(len(GOOD))):
+        whole = GOOD[place].read_text()
+        lines = whole.splitlines(keepends=True)
+        if len(lines) < 8 or "<?xml" in whole or "<stdout>" in whole:
+            continue  # too few to show a form; an XML of these blanks is no XML
+        said_of = []
+        for text in (whole, "".join(copied(n, line) for n, line in enumerate(lines, 1))):
+            log.write_text(text)
+            said_of.append(said(next(read_files([(str(log), log.stat().st_size)]))))
+        assert said_of[0] == said_of[1] != [], GOOD[place]
 
 
 def test_a_refusal_names_the_line_of_the_file() -> None:

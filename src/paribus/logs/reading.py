@@ -121,9 +121,8 @@ def _decoded(raw: bytes) -> tuple[str, str]:
     text = untagged(tagged)
     if text == tagged:
         tagged, text = in_runs(tagged, lambda run: len(titles(run)))
-        bare = [*unprefixed(text)] if text == tagged else []
-        if bare and not titles(text):
-            text = tagged = max([text, *bare], key=lambda one: len(titles(one)))
+        if text == tagged and not titles(text):
+            text = tagged = next(filter(titles, unprefixed(text)), text)
     return unpadded(text), unpadded(tagged) if text != tagged else ""
 
 
