@@ -635,3 +635,20 @@ def test_a_case_that_all_outputs_of_an_arm_share_can_be_a_part_of_the_arm(tmp_pa
     given = ("--part-of-arm", "test")
     together = paribus("compare", "empty", "full", *given, cwd=tmp_path, code=3).stdout
     assert "printed.arm.test: pp512 -> pp512 at 512" in together
+
+
+def test_times_that_a_benchmark_of_vllm_was_not_asked_for_are_left_out() -> None:
+    """`--metric-percentiles 95`, and `--percentile-metrics ttft`: no line of them is there."""
+    whole = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    other = whole.replace("P99 ", "P95 ")
+    begin, end = (other.index(word) for word in ("-----Time per Output", "---------------Inter"))
+    every, tails, one = (
+        [sample.metric for sample in launch.reading.samples]
+        for text in (whole, other, other[:begin] + other[end:])
+        for launch in harnesses()["vllm_serving"].read(text)
+        if isinstance(launch, Measured)
+    )
+    assert tails == [name for name in every if not name.endswith("_p99")] != every
+    assert one == [name for name in tails if name != "each_token"] != tails
+    with pytest.raises(ParseError, match=r"P99 TTFT \(ms\)"):
+        harnesses()["vllm_serving"].read(whole.replace("P99 TTFT", "P9 TTFT"))

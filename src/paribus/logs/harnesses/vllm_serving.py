@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 
 from paribus.core import Case, Metric, Reading, Sample
 from paribus.readers.figures import figure
@@ -23,10 +25,12 @@ _COUNTS = ("Successful requests", "Total input tokens", "Total generated tokens"
 _DURATION = "Benchmark duration (s)"
 _FAILED = "Failed requests"
 _ABOVE = (
-    r"Starting (?:initial|main) .*|Initial test run .*|Namespace\(.*|Traffic request rate: .*"
-    r"|Burstiness factor: .*|Maximum request concurrency: .*| *\d+%\|.*"
+    r"Starting .*|Initial test run .*|Skipping .*|Warm(?:ing )?up .*|Profiler .*|Self timing .*"
+    r"|(?:\w+=)?Namespace\(.*|Traffic r.*|Will increase RPS .*|Probe request rate: .*"
+    r"|Burstiness factor: .*|Maximum request concurrency: .*|#(?:In|Out)put tokens: .*|tip: .*"
+    r"|(?:INFO|WARNING) \d.*| *\d+%\|.*"
 )
-"""Lines above the title: settings, and the progress bar."""
+"""Lines above the title: settings, messages and the progress bar."""
 
 _END = re.compile(r"\n={40,}[ \t]*(?=\n|\Z)")
 _ROW = re.compile(r"\n(\w[\w ]*(?: \([\w/]+\))?): +(\S+)[ \t]*(?=\n|\Z)")
@@ -42,7 +46,8 @@ def read(text: str) -> list[Measured | Failed]:
     words = dict(rows)
     if len(words) != len(rows):
         refuse("a line of the summary is there twice", line_of(text, at))
-    if missing := [key for key in (*_COUNTS, _DURATION, *METRICS) if key not in words]:
+    metrics = _printed(words)
+    if missing := [key for key in (*_COUNTS, _DURATION, *metrics) if key not in words]:
         refuse(f"the line {missing[0]!r} is missing, or damaged", line_of(text, at))
     done, given, made = (int(figure(words[key])) for key in _COUNTS)
     parameters = {"requests": done, "input_tokens": given}
@@ -56,14 +61,26 @@ def read(text: str) -> list[Measured | Failed]:
         rate = figure(words[key])
         if abs(amount / seconds - rate) > 0.0051 + rate * 0.0051 / seconds:
             refuse(f"{key[:-8]} {rate} is not {amount} in {seconds} s", line_of(text, at))
-    values = {key: figure(words[key]) for key in METRICS}
+    values = {key: figure(words[key]) for key in metrics}
     for name in ("TTFT", "TPOT"):
-        if values[f"Median {name} (ms)"] > values[f"P99 {name} (ms)"]:
+        tail = values.get(f"P99 {name} (ms)", math.inf)
+        if values.get(f"Median {name} (ms)", 0.0) > tail:
             refuse(f"the P99 of {name} is below its median", line_of(text, at))
-    samples = tuple(Sample(one.name, Case(), (values[key],)) for key, one in METRICS.items())
+    samples = tuple(Sample(one.name, Case(), (values[key],)) for key, one in metrics.items())
     facts = {"vllm_serving.generated_tokens": made}
     reading = Reading("vllm_serving", NOT_WRITTEN, parameters, None, samples, facts)
-    return [Measured(reading, None, tuple(METRICS.values()))]
+    return [Measured(reading, None, tuple(metrics.values()))]
+
+
+def _printed(words: Mapping[str, str]) -> dict[str, Metric]:
+    """Return the metrics of a summary, by the words of its lines.
+
+    Without times that no line is of (--percentile-metrics), or other percentiles than were asked
+    for (--metric-percentiles).
+    """
+    said = " ".join(words)
+    left_out = [word for word in ("TTFT", "TPOT", "P99") if word not in said]
+    return {key: one for key, one in METRICS.items() if not any(word in key for word in left_out)}
 
 
 HARNESS = Harness(
