@@ -652,3 +652,20 @@ def test_times_that_a_benchmark_of_vllm_was_not_asked_for_are_left_out() -> None
     assert one == [name for name in tails if name != "each_token"] != tails
     with pytest.raises(ParseError, match=r"P99 TTFT \(ms\)"):
         harnesses()["vllm_serving"].read(whole.replace("P99 TTFT", "P9 TTFT"))
+
+
+def test_a_job_whose_exit_code_reframe_does_not_know_is_a_launch() -> None:
+    """Such as of the scheduler squeue; there limits that a test does not have are None."""
+    reframe = harnesses()["reframe"]
+    unknown = PERFLOG.replace("|0|vm|", "|null|vm|")
+    assert unknown != PERFLOG
+    assert reframe.read(unknown) == reframe.read(PERFLOG)
+    of_unit, of_limit = (
+        one.metrics[0].better
+        for limits in ("None|None", "None|0.1")
+        for one in reframe.read(unknown.replace("-0.1|0.1", limits))[:1]
+        if isinstance(one, Measured)
+    )
+    assert (of_unit, of_limit) == ("higher", "lower")
+    ended = reframe.read(PERFLOG.replace("|0|vm|", "|1|vm|"))
+    assert all(isinstance(one, Failed) for one in ended)

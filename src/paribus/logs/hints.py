@@ -76,6 +76,11 @@ _OLDER = (
     ("llama_bench", '{"build_commit": ', _LLAMA),
     ("reframe", "|reframe 3.", "perflogs of ReFrame 3 are not read, those of 4 are"),
     (
+        "reframe",
+        "|reframe 4.",
+        "a perflog of a format of its own (handlers_perflog) is not read, the default format is",
+    ),
+    (
         "io500",
         "[RESULT] BW   phase ",
         "the summary of the script of 2018 to 2020 is not read, that of the program io500 is",
