@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import import_module
@@ -669,3 +670,19 @@ def test_a_job_whose_exit_code_reframe_does_not_know_is_a_launch() -> None:
     assert (of_unit, of_limit) == ("higher", "lower")
     ended = reframe.read(PERFLOG.replace("|0|vm|", "|1|vm|"))
     assert all(isinstance(one, Failed) for one in ended)
+
+
+def test_rates_of_vllm_that_are_printed_with_few_digits_are_computed() -> None:
+    """A large model answers 50 requests in 893.3 s, which is printed as 0.06 requests/s."""
+    text = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    for key, word in {
+        "Benchmark duration (s)": "893.30",
+        "Request throughput (req/s)": "0.01",
+        "Output token throughput (tok/s)": "2.48",
+    }.items():
+        text = re.sub(rf"({re.escape(key)}: +)\S+", rf"\g<1>{word}", text)
+    [launch] = harnesses()["vllm_serving"].read(text)
+    assert isinstance(launch, Measured)
+    rates = {sample.metric: sample.values for sample in launch.reading.samples}
+    assert rates["requests"] == (10 / 893.3,)
+    assert rates["output"] == (2212 / 893.3,)

@@ -161,6 +161,8 @@ COPIES: dict[str, Callable[[int, str], str]] = {
     "glog": lambda n, li: f"I1126 23:05:{n % 60:02}.123456 1234 run.cc:{n}] {li}",
     "a page, blanks kept": lambda n, li: li.replace(" ", "\xa0"),
     "the source of a page": lambda n, li: html.escape(li),
+    "colours without their escape": lambda _, li: f"[32m{li.rstrip()}[0m\n",
+    "colours of cat -v": lambda _, li: f"^[[1;32m{li.rstrip()}^[[0m\n",
     "a block of YAML": lambda n, li: f"stdout: |-\n    {li}" if n == 1 else f"    {li}",
 }
 

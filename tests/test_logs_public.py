@@ -261,3 +261,12 @@ def test_what_stands_below_the_last_of_several_is_no_setting_of_it(tmp_path: Pat
     held = read(tmp_path, text * 3 + EPILOGUE)
     assert len(held.found) == 3
     assert len({repr(log.printed) for log in held.found}) == 1
+
+
+def test_what_a_page_says_of_a_table_of_babelstream_is_no_row(tmp_path: Path) -> None:
+    text = (FIXTURES / "babelstream" / "good-real-v4_cuda.out").read_text()
+    prose = "```\n\nThe figures\n\nCopy : 91018.241\nTriad : 93484.396\n"
+    assert alone(tmp_path, text + prose) == alone(tmp_path, text)
+    row = text.strip().split("\n")[-1]
+    [problem] = read(tmp_path, f"{text}{prose}{row}\n").problems
+    assert "after the table" in problem.detail

@@ -32,6 +32,9 @@ _BLANKS = {0xA0: " ", 0x202F: " "}
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
+_LOST_ESCAPE = re.compile(r"(?:\^\[|\u241b)?\[\d{1,3}(?:;\d{1,3})*m")
+"""A colour code as a page, `cat -v` or a copy from a terminal shows it."""
+
 
 def plain(text: str) -> str:
     """Return `text` without tags of ranks, and otherwise `cleaned`."""
@@ -49,6 +52,8 @@ def cleaned(text: str) -> str:
         text = _OF_PAGES.sub(lambda one: unescape(one[0]).translate(_BLANKS), text)
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
+    if "[0m" in text or "[39m" in text:
+        text = _LOST_ESCAPE.sub("", text)
     if "\r" in text:
         text = _RETURNS.sub("\n", text)
         text = _OVERWRITTEN.sub("", text) if "\n" in text else text.replace("\r", "\n")

@@ -28,7 +28,7 @@ _ABOVE = (
     r"Starting .*|Initial test run .*|Skipping .*|Warm(?:ing )?up .*|Profiler .*|Self timing .*"
     r"|(?:\w+=)?Namespace\(.*|Traffic r.*|Will increase RPS .*|Probe request rate: .*"
     r"|Burstiness factor: .*|Maximum request concurrency: .*|#(?:In|Out)put tokens: .*|tip: .*"
-    r"|(?:INFO|WARNING) \d.*| *\d+%\|.*"
+    r"|(?:INFO|WARNING)\b.*| *\d+%\|.*"
 )
 """Lines above the title: settings, messages and the progress bar."""
 
@@ -37,7 +37,10 @@ _ROW = re.compile(r"\n(\w[\w ]*(?: \([\w/]+\))?): +(\S+)[ \t]*(?=\n|\Z)")
 
 
 def read(text: str) -> list[Measured | Failed]:
-    """Return the one launch in it: a benchmark of a server with some number of requests."""
+    """Return the one launch in it: a benchmark of a server with some number of requests.
+
+    Its rates are computed: a large model answers 0.02 requests/s, which is printed so.
+    """
     at = once(text, MARK, "the title of vLLM's benchmark")
     end = _END.search(text, at)
     if end is None:
@@ -54,14 +57,14 @@ def read(text: str) -> list[Measured | Failed]:
     if int(words.get(_FAILED, "0") or 0):
         return [Failed(f"{words[_FAILED]} requests failed", parameters)]
     seconds = figure(words[_DURATION])
+    values = {key: figure(words[key]) for key in metrics}
     for key, amount in (
         ("Request throughput (req/s)", done),
         ("Output token throughput (tok/s)", made),
     ):
-        rate = figure(words[key])
-        if abs(amount / seconds - rate) > 0.0051 + rate * 0.0051 / seconds:
+        rate, values[key] = values[key], amount / seconds
+        if abs(values[key] - rate) > 0.0051 + rate * 0.0051 / seconds:
             refuse(f"{key[:-8]} {rate} is not {amount} in {seconds} s", line_of(text, at))
-    values = {key: figure(words[key]) for key in metrics}
     for name in ("TTFT", "TPOT"):
         tail = values.get(f"P99 {name} (ms)", math.inf)
         if values.get(f"Median {name} (ms)", 0.0) > tail:

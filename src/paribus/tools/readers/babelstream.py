@@ -34,7 +34,7 @@ _CSV_ROW = re.compile(
     rf"\n{_KERNEL},([0-9]+),([0-9]+),([0-9]+){r',([0-9]+(?:[.][0-9]*)?(?:e[+-]?[0-9]+)?)' * 4}"
     r"[ \t]*(?=\n)"
 )
-_MORE = re.compile(rf"\n(?:{_KERNEL}|BabelStream)")
+_MORE = re.compile(rf"\n(?:{_KERNEL}(?! *:)|BabelStream)")
 _RUNNING = re.compile(
     r"(?:Running +)?(?:(?:Classic +|All +)?kernels|(\w+)) +(\d+) times(?: in +(\w+) order)?"
 )
