@@ -46,8 +46,8 @@ _BW = re.compile(
 )
 _LAT = re.compile(
     r"^ #bytes #iterations +t_min\[usec\] +t_max\[usec\] +t_typical\[usec\] +t_avg\[usec\]"
-    r" +t_stdev\[usec\] +99% percentile\[usec\] +99\.9% percentile\[usec\](?P<more> +CPU_Util\[%\])?"
-    r" *$",
+    r" +t_stdev\[usec\] +99% percentile\[usec\] +99\.9% percentile\[usec\]"
+    r"(?P<more> +CPU_Util\[%\])? *$",
     re.M,
 )
 _LAT_DURATION = re.compile(
