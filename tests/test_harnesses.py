@@ -686,3 +686,14 @@ def test_rates_of_vllm_that_are_printed_with_few_digits_are_computed() -> None:
     rates = {sample.metric: sample.values for sample in launch.reading.samples}
     assert rates["requests"] == (10 / 893.3,)
     assert rates["output"] == (2212 / 893.3,)
+
+
+def test_llama_bench_in_json_lines_says_the_same_and_each_start_is_a_launch(tmp_path: Path) -> None:
+    text = (FIXTURES / "llama_bench" / "good-real-8cf427ff.out").read_text()
+    lines = "".join(f"{json.dumps(row)}\n" for row in json.loads(text))
+    write(tmp_path, {"array/one.json": text, "lines/several.jsonl": lines * 3})
+    (array,), launches = (find_logs([tmp_path / arm])[1] for arm in ("array", "lines"))
+    assert [one.reading for one in launches] == [array.reading] * 3
+    harmed = lines.replace('"samples_ts"', '"samples_t"', 1)
+    with pytest.raises(ParseError, match="samples_ts"):
+        harnesses()["llama_bench"].read(harmed)

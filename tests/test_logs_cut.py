@@ -518,7 +518,10 @@ def test_a_unit_behind_the_average_of_nccl_tests_is_harmless() -> None:
 
 @pytest.mark.parametrize(
     "begin",
-    ["INFO:root:", "2026-11-30 01:02:03,123 - bench - INFO - ", "node01: ", "osu\tRun it\t"],
+    [
+        *("INFO:root:", "2026-11-30 01:02:03,123 - bench - INFO - ", "node01: ", "osu\tRun it\t"),
+        "(Worker pid=1) ",
+    ],
 )
 def test_what_stands_before_all_lines_hides_no_output(begin: str, tmp_path: Path) -> None:
     text = text_of(FIXTURES / "osu_latency" / "good-shm.out")
@@ -529,7 +532,8 @@ def test_what_stands_before_all_lines_hides_no_output(begin: str, tmp_path: Path
     assert [one.labels["words"] for one in held.found] == ["size 1", "size 2"]
     assert [one.reading for one in held.found] == [readings(text).found[0].reading] * 2
     assert is_log(path)
-    other = "".join(f"node02: {line}\n" for line in text.split("\n"))
-    path.write_text(lines + other)
-    (held,) = read_files([(str(path), path.stat().st_size)])
-    assert (held.found, len(held.problems)) == ([], 1)
+    for another in ("node02: ", "(Worker pid=2) "):
+        other = "".join(f"{another}{line}\n" for line in text.split("\n"))
+        path.write_text(lines + other)
+        (held,) = read_files([(str(path), path.stat().st_size)])
+        assert (held.found, len(held.problems)) == ([], 1)

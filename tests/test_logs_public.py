@@ -110,8 +110,8 @@ def test_every_program_of_nccl_and_rccl_tests_is_read_with_its_version(
     lines, mean = rows(factor, kind, in_place, (20.0, 40.0), share)
     own = table([lines]) + f"# Avg bus bandwidth    : {mean:g}\n#\n"
     title = "# rccl-tests version 2.17.{}-develop:ab rccl-headers=22803 rccl-library=22707\n"
-    log = "".join(title.format(n) + f"{above.format(name)}\n{own}" for n in (8, 9))
-    held = read(tmp_path, log)
+    both = "".join(title.format(n) + f"{above.format(name)}\n{own}" for n in (8, 9))
+    held = read(tmp_path, both)
     assert not held.problems
     assert [log.reading.version for log in held.found] == ["2.17.8-develop:ab", "2.17.9-develop:ab"]
     for log in held.found:

@@ -382,17 +382,18 @@ def test_lines_of_throughput_without_begin_or_end_say_what_is_missing(
 def test_what_stands_within_json_of_another_program_is_refused_with_what_to_do(
     tmp_path: Path,
 ) -> None:
-    """It was "22 titles of OSU programs", or "fio version is missing"."""
+    """It was "22 titles of OSU programs", "fio version is missing", or that no program began."""
     osu = (FIXTURES / "osu_latency" / "good-alltypes_shm.out").read_text()
     fio = json.loads((FIXTURES / "fio" / "good-read-json.out").read_text())
     for tool, document in (("osu", {"data": osu.splitlines()}), ("fio", {"data": [fio]})):
         path = tmp_path / f"{tool}.json"
-        path.write_text(json.dumps(document, indent=4))
-        (held,) = read_files([(str(path), path.stat().st_size)])
-        assert not held.found
-        (problem,) = held.problems
-        assert problem.tool.startswith(tool)
-        assert "within JSON of another program" in problem.detail
+        for before in ("", "ok: [node1] => ")[: 1 + (tool == "osu")]:
+            path.write_text(before + json.dumps(document, indent=4))
+            (held,) = read_files([(str(path), path.stat().st_size)])
+            assert not held.found
+            (problem,) = held.problems
+            assert problem.tool.startswith(tool)
+            assert "within JSON of another program" in problem.detail
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,10 @@ def _contents(text: str, tagged: str) -> Held:
 def _tools_within_json(text: str) -> list[str]:
     """Return the tools whose output stands in strings of JSON, if the JSON is of another program.
 
-    Such as the field "stdout" of what a test harness wrote.
+    Such as the field "stdout" of what a test harness wrote, or Ansible: "ok: [node1] => {...}".
     """
     text = text.strip()
+    text = text if text[:1] in BRACES else text[text.find("{") : text.rfind("}") + 1]
     if text[:1] not in BRACES or len(text) > MOST_WRAPPED or not (tools := near(text)):
         return []
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 HEAD = 1 << 14
 """Characters at the beginning of a text in which tags are searched."""
@@ -58,11 +58,13 @@ _TAGGED = re.compile(rf"(?:{'|'.join(tag.pattern for tag in _TAGS)}|\n{_NAMED})[
 
 _VARIES = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?Z?|\b(?:INFO|WARNING|ERROR|DEBUG)\b"
-    r"|^ *\d+(?:\.\d+)?|\d+)++",
+    r"|^ *\d+(?:\.\d+)?|\.(?:cc|cpp|go|py|rs):\d+)++",
     re.M,
 )
-_END = re.compile(r"\W")
-"""What differs in what a logger, pdsh or `cat -n` puts before each line, and how that may end."""
+_END = re.compile(r'[^\w"]')
+"""What differs in what a logger, pdsh or `cat -n` puts before each line, and how that may end: not
+with a quote, which has another one at the end of the line. The name of a host or a worker does not
+differ: lines of two are not of one output."""
 
 _LONGEST = 160
 """Characters of what is put before a line, at most."""
@@ -85,8 +87,8 @@ def undated(text: str) -> str:
     return text
 
 
-def unprefixed(text: str) -> list[str]:
-    """Return a text without what begins nine of ten lines in one form, for several such forms.
+def unprefixed(text: str) -> Iterator[str]:
+    """Yield a text without what begins nine of ten lines in one form, for several such forms.
 
     The form of most lines is the first, and of two the shorter one: blanks behind it may be the
     tool's. Nothing but a title that it hides shows that it is no part of the lines.
@@ -95,16 +97,16 @@ def unprefixed(text: str) -> list[str]:
     forms = [_VARIES.sub("\0", line) for line in lines]
     counts = Counter(form[: end.end()] for form in forms for end in _END.finditer(form))
     found = []
-    for form in sorted(counts, key=len):
-        if counts[form] < max(_LEAST, len(lines) / 2):
-            continue
+    for form in sorted((one for one, n in counts.items() if n >= _LEAST), key=len):
         begin = re.escape(form.rstrip(" ")).replace("\0", _VARIES.pattern)
         prefix = re.compile(rf"^{begin}{'(?: |$)' * form.endswith(' ')}", re.M)
-        if sum(map(bool, map(prefix.match, lines))) >= 0.9 * len(lines):
-            bare, n = prefix.subn("", text)
-            if n >= 0.9 * len(re.findall(r"\n.", f"\n{text}")):
-                found.append((n, bare))
-    return [bare for _, bare in sorted(found, key=lambda one: -one[0])]
+        found.append((sum(map(bool, map(prefix.match, lines))), prefix))
+    for number, prefix in sorted(found, key=lambda one: -one[0]):
+        if number < 0.9 * len(lines):
+            return
+        bare, n = prefix.subn("", text)
+        if n >= 0.9 * len(re.findall(r"\n.", f"\n{text}")):
+            yield bare
 
 
 def untagged(text: str) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 
 from paribus.core import Case, Metric, Reading, Sample
 from paribus.readers.figures import figure
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured
 from paribus.readers.heads import Head
-from paribus.readers.text import line_of, once, refuse
+from paribus.readers.text import line_of, once, refuse, within
 
 MARK = " Serving Benchmark Result "
 METRICS = {
@@ -49,7 +48,9 @@ def read(text: str) -> list[Measured | Failed]:
     words = dict(rows)
     if len(words) != len(rows):
         refuse("a line of the summary is there twice", line_of(text, at))
-    metrics = _printed(words)
+    # No line is of times that were not asked for (--percentile-metrics, --metric-percentiles).
+    left_out = [word for word in ("TTFT", "TPOT", "P99") if word not in " ".join(words)]
+    metrics = {key: one for key, one in METRICS.items() if not within(left_out, key)}
     if missing := [key for key in (*_COUNTS, _DURATION, *metrics) if key not in words]:
         refuse(f"the line {missing[0]!r} is missing, or damaged", line_of(text, at))
     done, given, made = (int(figure(words[key])) for key in _COUNTS)
@@ -73,17 +74,6 @@ def read(text: str) -> list[Measured | Failed]:
     facts = {"vllm_serving.generated_tokens": made}
     reading = Reading("vllm_serving", NOT_WRITTEN, parameters, None, samples, facts)
     return [Measured(reading, None, tuple(metrics.values()))]
-
-
-def _printed(words: Mapping[str, str]) -> dict[str, Metric]:
-    """Return the metrics of a summary, by the words of its lines.
-
-    Without times that no line is of (--percentile-metrics), or other percentiles than were asked
-    for (--metric-percentiles).
-    """
-    said = " ".join(words)
-    left_out = [word for word in ("TTFT", "TPOT", "P99") if word not in said]
-    return {key: one for key, one in METRICS.items() if not any(word in key for word in left_out)}
 
 
 HARNESS = Harness(
