@@ -7,6 +7,7 @@ one file is a problem in its `Held`: the others are read.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -99,7 +100,8 @@ def _tools_within_json(text: str) -> list[str]:
     Such as the field "stdout" of what a test harness wrote, or Ansible: "ok: [node1] => {...}".
     """
     text = text.strip()
-    text = text if text[:1] in BRACES else text[text.find("{") : text.rfind("}") + 1]
+    if text.endswith("}") and (document := re.search(r"\{.*", text, re.S)):
+        text = document[0]
     if text[:1] not in BRACES or len(text) > MOST_WRAPPED or not (tools := near(text)):
         return []
     try:
