@@ -270,3 +270,17 @@ def test_what_a_page_says_of_a_table_of_babelstream_is_no_row(tmp_path: Path) ->
     row = text.strip().split("\n")[-1]
     [problem] = read(tmp_path, f"{text}{prose}{row}\n").problems
     assert "after the table" in problem.detail
+
+
+def test_the_release_of_a_vendors_hpl_is_part_of_its_version(tmp_path: Path) -> None:
+    """Two of them in a log: each has the title above it. Both are HPLinpack 2.1."""
+    old = (FIXTURES / "hpl" / "good-real-nvidia_1_0.out").read_text()
+    new = (FIXTURES / "hpl" / "good-handmade-nvidia_per_gpu.out").read_text()
+    amd = (FIXTURES / "hpl" / "good-real-amd_zen.out").read_text()
+    held = read(tmp_path, old + new + amd)
+    assert not held.problems
+    assert [log.reading.version for log in held.found] == [
+        "2.1 (HPL-NVIDIA 1.0.0)",
+        "2.1 (HPL-NVIDIA 24.9.0)",
+        "2.3 (AMD Zen HPL 2024_10_08)",
+    ]
