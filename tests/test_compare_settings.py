@@ -304,6 +304,7 @@ def test_another_concurrency_of_vllm_is_another_benchmark_and_a_sweep_is_divided
     above = (
         "Traffic request rate: inf\nBurstiness factor: 1.0 (Poisson process)\n"
         "Maximum request concurrency: {}\n100%|#########| 32/32 [02:30<00:00,  4.71s/it]\n"
+        "tip: install termplotlib and gnuplot to plot the metrics\n"
     )
     sweep = "".join(above.format(n) + old for n in (32, 64, 128))
     labels = [one["benchmark"] for one in compare({"d": [sweep], "e": [sweep]})["headlines"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import import_module
@@ -635,3 +636,64 @@ def test_a_case_that_all_outputs_of_an_arm_share_can_be_a_part_of_the_arm(tmp_pa
     given = ("--part-of-arm", "test")
     together = paribus("compare", "empty", "full", *given, cwd=tmp_path, code=3).stdout
     assert "printed.arm.test: pp512 -> pp512 at 512" in together
+
+
+def test_times_that_a_benchmark_of_vllm_was_not_asked_for_are_left_out() -> None:
+    """`--metric-percentiles 95`, and `--percentile-metrics ttft`: no line of them is there."""
+    whole = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    other = whole.replace("P99 ", "P95 ")
+    begin, end = (other.index(word) for word in ("-----Time per Output", "---------------Inter"))
+    every, tails, one = (
+        [sample.metric for sample in launch.reading.samples]
+        for text in (whole, other, other[:begin] + other[end:])
+        for launch in harnesses()["vllm_serving"].read(text)
+        if isinstance(launch, Measured)
+    )
+    assert tails == [name for name in every if not name.endswith("_p99")] != every
+    assert one == [name for name in tails if name != "each_token"] != tails
+    with pytest.raises(ParseError, match=r"P99 TTFT \(ms\)"):
+        harnesses()["vllm_serving"].read(whole.replace("P99 TTFT", "P9 TTFT"))
+
+
+def test_a_job_whose_exit_code_reframe_does_not_know_is_a_launch() -> None:
+    """Such as of the scheduler squeue; there limits that a test does not have are None."""
+    reframe = harnesses()["reframe"]
+    unknown = PERFLOG.replace("|0|vm|", "|null|vm|")
+    assert unknown != PERFLOG
+    assert reframe.read(unknown) == reframe.read(PERFLOG)
+    of_unit, of_limit = (
+        one.metrics[0].better
+        for limits in ("None|None", "None|0.1")
+        for one in reframe.read(unknown.replace("-0.1|0.1", limits))[:1]
+        if isinstance(one, Measured)
+    )
+    assert (of_unit, of_limit) == ("higher", "lower")
+    ended = reframe.read(PERFLOG.replace("|0|vm|", "|1|vm|"))
+    assert all(isinstance(one, Failed) for one in ended)
+
+
+def test_rates_of_vllm_that_are_printed_with_few_digits_are_computed() -> None:
+    """A large model answers 50 requests in 893.3 s, which is printed as 0.06 requests/s."""
+    text = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    for key, word in {
+        "Benchmark duration (s)": "893.30",
+        "Request throughput (req/s)": "0.01",
+        "Output token throughput (tok/s)": "2.48",
+    }.items():
+        text = re.sub(rf"({re.escape(key)}: +)\S+", rf"\g<1>{word}", text)
+    [launch] = harnesses()["vllm_serving"].read(text)
+    assert isinstance(launch, Measured)
+    rates = {sample.metric: sample.values for sample in launch.reading.samples}
+    assert rates["requests"] == (10 / 893.3,)
+    assert rates["output"] == (2212 / 893.3,)
+
+
+def test_llama_bench_in_json_lines_says_the_same_and_each_start_is_a_launch(tmp_path: Path) -> None:
+    text = (FIXTURES / "llama_bench" / "good-real-8cf427ff.out").read_text()
+    lines = "".join(f"{json.dumps(row)}\n" for row in json.loads(text))
+    write(tmp_path, {"array/one.json": text, "lines/several.jsonl": lines * 3})
+    (array,), launches = (find_logs([tmp_path / arm])[1] for arm in ("array", "lines"))
+    assert [one.reading for one in launches] == [array.reading] * 3
+    harmed = lines.replace('"samples_ts"', '"samples_t"', 1)
+    with pytest.raises(ParseError, match="samples_ts"):
+        harnesses()["llama_bench"].read(harmed)

@@ -6,6 +6,7 @@ What was found adds up: every title is that of an output that was read, or refus
 from __future__ import annotations
 
 import gzip
+import html
 import random
 import re
 import time
@@ -143,6 +144,43 @@ def test_what_is_put_before_every_line_changes_nothing(form: str, sample: Sample
         assert said(one) == said(alone(path)), path
         both = readings(plain(FORMS[form](text_of(path) + text_of(other))))
         assert said(both) == said(alone(path)) + said(alone(other)), (path, other)
+
+
+COPIES: dict[str, Callable[[int, str], str]] = {
+    "cat -n": lambda n, li: f"{n:6}\t{li}",
+    "a copy with numbers of lines": lambda n, li: f"{n:4} {li}",
+    "ts -s": lambda n, li: f"{n / 10:.6f} {li}",
+    "seconds since the epoch": lambda n, li: f"{1795238066 + n} {li}",
+    "stern": lambda n, li: f"nccl-launcher-x7k2p launcher {li}",
+    "the log of a container": lambda n, li: f"2026-11-26T23:05:{n % 60:02}.12Z stdout F {li}",
+    "Ray": lambda n, li: f"(Worker pid=1234, ip=10.0.0.1) {li}",
+    "a diff": lambda n, li: f"+{li}",
+    "a comment": lambda n, li: f"# {li}",
+    "pdsh": lambda n, li: f"node0: {li}",
+    "a logger": lambda n, li: f"2026-11-26 23:05:{n % 60:02},123 - INFO - {li}",
+    "glog": lambda n, li: f"I1126 23:05:{n % 60:02}.123456 1234 run.cc:{n}] {li}",
+    "a page, blanks kept": lambda n, li: li.replace(" ", "\xa0"),
+    "the source of a page": lambda n, li: html.escape(li),
+    "colours without their escape": lambda _, li: f"[32m{li.rstrip()}[0m\n",
+    "colours of cat -v": lambda _, li: f"^[[1;32m{li.rstrip()}^[[0m\n",
+    "a block of YAML": lambda n, li: f"stdout: |-\n    {li}" if n == 1 else f"    {li}",
+}
+
+
+@pytest.mark.parametrize("form", COPIES)
+def test_a_copy_says_what_the_output_says(form: str, tmp_path: Path, sample: Sample) -> None:
+    """Whatever a program, a page or an editor put before each line, of any tool."""
+    copied, log = COPIES[form], tmp_path / "log"
+    for place in sample(range(len(GOOD))):
+        whole = GOOD[place].read_text()
+        lines = whole.splitlines(keepends=True)
+        if len(lines) < 8 or "<?xml" in whole or "<stdout>" in whole:
+            continue  # too few to show a form; an XML of these blanks is no XML
+        said_of = []
+        for text in (whole, "".join(copied(n, line) for n, line in enumerate(lines, 1))):
+            log.write_text(text)
+            said_of.append(said(next(read_files([(str(log), log.stat().st_size)]))))
+        assert said_of[0] == said_of[1] != [], GOOD[place]
 
 
 def test_a_refusal_names_the_line_of_the_file() -> None:
@@ -480,7 +518,10 @@ def test_a_unit_behind_the_average_of_nccl_tests_is_harmless() -> None:
 
 @pytest.mark.parametrize(
     "begin",
-    ["INFO:root:", "2026-11-30 01:02:03,123 - bench - INFO - ", "node01: ", "osu\tRun it\t"],
+    [
+        *("INFO:root:", "2026-11-30 01:02:03,123 - bench - INFO - ", "node01: ", "osu\tRun it\t"),
+        "(Worker pid=1) ",
+    ],
 )
 def test_what_stands_before_all_lines_hides_no_output(begin: str, tmp_path: Path) -> None:
     text = text_of(FIXTURES / "osu_latency" / "good-shm.out")
@@ -491,7 +532,8 @@ def test_what_stands_before_all_lines_hides_no_output(begin: str, tmp_path: Path
     assert [one.labels["words"] for one in held.found] == ["size 1", "size 2"]
     assert [one.reading for one in held.found] == [readings(text).found[0].reading] * 2
     assert is_log(path)
-    other = "".join(f"node02: {line}\n" for line in text.split("\n"))
-    path.write_text(lines + other)
-    (held,) = read_files([(str(path), path.stat().st_size)])
-    assert (held.found, len(held.problems)) == ([], 1)
+    for another in ("node02: ", "(Worker pid=2) "):
+        other = "".join(f"{another}{line}\n" for line in text.split("\n"))
+        path.write_text(lines + other)
+        (held,) = read_files([(str(path), path.stat().st_size)])
+        assert (held.found, len(held.problems)) == ([], 1)

@@ -50,12 +50,17 @@ def table(rows: list[str], devices: int = 4) -> str:
     )
 
 
-def rows(factor: float, kind: str, in_place: str, speeds: tuple[float, ...]) -> tuple[str, float]:
-    """Return rows of 1 and 2 MiB at algorithm bandwidths in GB/s, and the mean of the bus."""
+def rows(
+    factor: float, kind: str, in_place: str, speeds: tuple[float, ...], share: float = 1.0
+) -> tuple[str, float]:
+    """Return rows of 1 and 2 MiB at algorithm bandwidths in GB/s, and the mean of the bus.
+
+    `share` is how much of a size counts.
+    """
     found, buses = [], 0.0
     for n, speed in enumerate(speeds):
         size = 1048576 << n
-        half = f"{size / speed / 1e3:7.1f} {speed:7.2f} {speed * factor:7.2f}"
+        half = f"{share * size / speed / 1e3:7.1f} {speed:7.2f} {speed * factor:7.2f}"
         found.append(f"{size:12d} {size // 4:12d} float {kind} {half} 0 {half} {in_place}")
         buses += speed * factor
     return "\n".join(found), buses / len(speeds)
@@ -72,7 +77,7 @@ def unnamed(factor: float, kind: str, in_place: str, *speeds: float) -> str:
         (1.5, "sum -1", "0", "all_reduce"),
         (0.75, "sum -1", "0", "reduce_scatter"),
         (0.75, "none -1", "N/A", "alltoall"),
-        (0.75, "none -1", "0", None),  # all_gather, or hypercube
+        (0.75, "none -1", "0", "all_gather"),
         (1.0, "none 0", "0", "broadcast"),
         (1.0, "sum 0", "0", "reduce"),
         (1.0, "sum -1", "N/A", "sendrecv"),
@@ -87,6 +92,33 @@ def test_a_table_of_nccl_tests_without_a_name_shows_its_collective(
     assert reading.parameters.get("collective") == collective
     bus = next(s for s in reading.samples if s.metric == "bus_bandwidth")
     assert bus.values[0] == pytest.approx(0.32 * fast * factor, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "kind", "in_place", "share"),
+    [
+        ("alltoallv", 0.75, "none -1", "N/A", 1.0),
+        ("all_reduce_bias", 1.5, "sum -1", "0", 1.0),
+        ("hypercube", 1.0, "none -1", "0", 0.75),
+    ],
+)
+@pytest.mark.parametrize("above", ["# Collective test starting: {}_perf", "$ ./{}_perf -g 1"])
+def test_every_program_of_nccl_and_rccl_tests_is_read_with_its_version(
+    name: str, factor: float, kind: str, in_place: str, share: float, above: str, tmp_path: Path
+) -> None:
+    """Two in one log: the title of the second, above its settings, is not the first's."""
+    lines, mean = rows(factor, kind, in_place, (20.0, 40.0), share)
+    own = table([lines]) + f"# Avg bus bandwidth    : {mean:g}\n#\n"
+    title = "# rccl-tests version 2.17.{}-develop:ab rccl-headers=22803 rccl-library=22707\n"
+    both = "".join(title.format(n) + f"{above.format(name)}\n{own}" for n in (8, 9))
+    held = read(tmp_path, both)
+    assert not held.problems
+    assert [log.reading.version for log in held.found] == ["2.17.8-develop:ab", "2.17.9-develop:ab"]
+    for log in held.found:
+        assert log.reading.parameters["collective"] == name
+        assert log.reading.facts["nccl.version"] == "2.27.7"
+        bus = next(s for s in log.reading.samples if s.metric == "bus_bandwidth")
+        assert bus.values[0] == pytest.approx(20.0 * factor, rel=0.01)
 
 
 def test_a_time_of_few_digits_is_taken_from_its_bandwidth(tmp_path: Path) -> None:
@@ -229,3 +261,26 @@ def test_what_stands_below_the_last_of_several_is_no_setting_of_it(tmp_path: Pat
     held = read(tmp_path, text * 3 + EPILOGUE)
     assert len(held.found) == 3
     assert len({repr(log.printed) for log in held.found}) == 1
+
+
+def test_what_a_page_says_of_a_table_of_babelstream_is_no_row(tmp_path: Path) -> None:
+    text = (FIXTURES / "babelstream" / "good-real-v4_cuda.out").read_text()
+    prose = "```\n\nThe figures\n\nCopy : 91018.241\nTriad : 93484.396\n"
+    assert alone(tmp_path, text + prose) == alone(tmp_path, text)
+    row = text.strip().split("\n")[-1]
+    [problem] = read(tmp_path, f"{text}{prose}{row}\n").problems
+    assert "after the table" in problem.detail
+
+
+def test_the_release_of_a_vendors_hpl_is_part_of_its_version(tmp_path: Path) -> None:
+    """Two of them in a log: each has the title above it. Both are HPLinpack 2.1."""
+    old = (FIXTURES / "hpl" / "good-real-nvidia_1_0.out").read_text()
+    new = (FIXTURES / "hpl" / "good-handmade-nvidia_per_gpu.out").read_text()
+    amd = (FIXTURES / "hpl" / "good-real-amd_zen.out").read_text()
+    held = read(tmp_path, old + new + amd)
+    assert not held.problems
+    assert [log.reading.version for log in held.found] == [
+        "2.1 (HPL-NVIDIA 1.0.0)",
+        "2.1 (HPL-NVIDIA 24.9.0)",
+        "2.3 (AMD Zen HPL 2024_10_08)",
+    ]

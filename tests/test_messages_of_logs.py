@@ -241,29 +241,44 @@ def test_ranks_of_nccl_that_measured_themselves_are_named() -> None:
     assert refused.value.line
 
 
-def test_a_sixth_column_of_perftest_is_read_and_an_unknown_one_is_named() -> None:
-    reader = readers()["ib_write_bw"]
-    for path in sorted((FIXTURES / "ib_write_bw").glob("good-*.out")):
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("ib_write_bw", ["BW min{unit}"]),
+        ("ib_write_bw", ["CPU_Util[%]"]),
+        ("ib_write_bw", ["BW min{unit}", "CPU_Util[%]"]),
+        ("ib_write_lat", ["CPU_Util[%]"]),
+    ],
+)
+def test_more_columns_of_perftest_are_passed_over_and_an_unknown_one_is_named(
+    name: str, more: list[str]
+) -> None:
+    """Of builds that print the least bandwidth, and of --cpu_util; for a time as for a number."""
+    reader = readers()[name]
+    tried = 0
+    for path in sorted((FIXTURES / name).glob("good-*.out")):
         text = path.read_text()
-        unit = re.search(r"BW peak(\[\S+\])", text)
-        if unit is None:
+        if " #bytes" not in text:
             continue
         lines = text.split("\n")
+        unit = re.search(r"BW peak(\[\S+\])", text)
         at = next(n for n, line in enumerate(lines) if " #bytes" in line)
         end = next(n for n in range(at, len(lines)) if lines[n].startswith("----"))
+        names = "".join(f"    {one.format(unit=unit and unit[1])}" for one in more)
         wider = [
             *lines[:at],
-            f"{lines[at].rstrip()}        BW min{unit[1]}",
-            *(f"{line}\t\t  0.00" for line in lines[at + 1 : end]),
+            lines[at].rstrip() + names,
+            *(line + "\t\t  12.50" * len(more) for line in lines[at + 1 : end]),
             *lines[end:],
         ]
         assert reader.read("\n".join(wider)) == reader.read(text)
-        other = [*lines[:at], f"{lines[at].rstrip()}   Jitter[us]", *lines[at + 1 :]]
-        with pytest.raises(ParseError, match="Jitter") as refused:
-            reader.read("\n".join(other))
-        assert refused.value.line == at + 1
-        return
-    pytest.fail("no fixture with such a heading")
+        for other, columns in ((f"{lines[at].rstrip()}   Jitter[us]", 0), (wider[at], 1)):
+            rows = [line + "\t\t  12.50" * (len(more) - 1) * columns for line in lines[at + 1 :]]
+            with pytest.raises(ParseError) as refused:
+                reader.read("\n".join([*lines[:at], other, *rows]))
+            assert refused.value.line == at + 1 + columns
+        tried += 1
+    assert tried
 
 
 def test_a_card_without_double_is_read() -> None:
@@ -367,17 +382,18 @@ def test_lines_of_throughput_without_begin_or_end_say_what_is_missing(
 def test_what_stands_within_json_of_another_program_is_refused_with_what_to_do(
     tmp_path: Path,
 ) -> None:
-    """It was "22 titles of OSU programs", or "fio version is missing"."""
+    """It was "22 titles of OSU programs", "fio version is missing", or that no program began."""
     osu = (FIXTURES / "osu_latency" / "good-alltypes_shm.out").read_text()
     fio = json.loads((FIXTURES / "fio" / "good-read-json.out").read_text())
     for tool, document in (("osu", {"data": osu.splitlines()}), ("fio", {"data": [fio]})):
         path = tmp_path / f"{tool}.json"
-        path.write_text(json.dumps(document, indent=4))
-        (held,) = read_files([(str(path), path.stat().st_size)])
-        assert not held.found
-        (problem,) = held.problems
-        assert problem.tool.startswith(tool)
-        assert "within JSON of another program" in problem.detail
+        for before in ("", "ok: [node1] => ")[: 1 + (tool == "osu")]:
+            path.write_text(before + json.dumps(document, indent=4))
+            (held,) = read_files([(str(path), path.stat().st_size)])
+            assert not held.found
+            (problem,) = held.problems
+            assert problem.tool.startswith(tool)
+            assert "within JSON of another program" in problem.detail
 
 
 @pytest.mark.parametrize(

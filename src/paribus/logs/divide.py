@@ -108,7 +108,7 @@ def divided(text: str) -> list[Output]:
     for title, labels, (begin, end, after) in zip(found, named, spans, strict=False):
         first += text.count("\n", before, begin)
         before = begin
-        lines_of_it, tail = _outdented(text[begin:end], text[end:after], title)
+        lines_of_it, tail = _outdented(text[begin:end], text[end:after], title, title.line - begin)
         upper = text.count("\n", begin, title.line)
         at = sum(len(line) + 1 for line in lines_of_it.split("\n", upper)[:upper])
         readers = _readers_of(title, lines_of_it, at)
@@ -229,14 +229,15 @@ def _nearest(one: Above, most: Mapping[str, int]) -> tuple[Label, ...]:
     return tuple(near)
 
 
-def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
+def _outdented(own: str, tail: str, title: Title, line: int) -> tuple[str, str]:
     """Return an output, and what stands below, without blanks that stand before all their lines.
 
-    Such as those of an output that was pasted into a list of Markdown.
+    Such as those of an output that was pasted into a list of Markdown. The line of the title begins
+    at `line`.
     """
     deeper = title.deeper
     if title.head.indent is None:
-        below = [line for line in own.split("\n", 24)[:24] if line.strip()]
+        below = [line for line in own[line:].split("\n", 24)[:24] if line.strip()]
         deeper = min(len(line) - len(line.lstrip()) for line in below)
     if deeper <= 0:
         return own, tail

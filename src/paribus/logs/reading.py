@@ -7,6 +7,7 @@ one file is a problem in its `Held`: the others are read.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -96,9 +97,11 @@ def _contents(text: str, tagged: str) -> Held:
 def _tools_within_json(text: str) -> list[str]:
     """Return the tools whose output stands in strings of JSON, if the JSON is of another program.
 
-    Such as the field "stdout" of what a test harness wrote.
+    Such as the field "stdout" of what a test harness wrote, or Ansible: "ok: [node1] => {...}".
     """
     text = text.strip()
+    if text.endswith("}") and (document := re.search(r"\{.*", text, re.S)):
+        text = document[0]
     if text[:1] not in BRACES or len(text) > MOST_WRAPPED or not (tools := near(text)):
         return []
     try:
@@ -121,9 +124,8 @@ def _decoded(raw: bytes) -> tuple[str, str]:
     text = untagged(tagged)
     if text == tagged:
         tagged, text = in_runs(tagged, lambda run: len(titles(run)))
-        bare = [*unprefixed(text)] if text == tagged else []
-        if bare and not titles(text):
-            text = tagged = max([text, *bare], key=lambda one: len(titles(one)))
+        if text == tagged and not titles(text):
+            text = tagged = next(filter(titles, unprefixed(text)), text)
     return unpadded(text), unpadded(tagged) if text != tagged else ""
 
 

@@ -44,7 +44,7 @@ stream behind it GitLab's, with a host and a process that of journald."""
 
 _PREFIXED = (
     ("[pod/", re.compile(r"\n\[pod/[\w./-]{1,200}\] ?")),
-    (" | ", re.compile(r"\n[\w.-]{1,80} +\| ?")),
+    (" | ", re.compile(r"\n[A-Za-z][\w.-]{0,79} +\| ?")),
     ("> ", re.compile(r"\n(?:> ?)+")),
 )
 """`kubectl logs --prefix`, `docker compose`, and a message that quotes the lines."""
@@ -57,10 +57,17 @@ _TAGGED = re.compile(rf"(?:{'|'.join(tag.pattern for tag in _TAGS)}|\n{_NAMED})[
 """A line with a time, the number of a rank or the name of a pod before it."""
 
 _VARIES = re.compile(
-    r"(?:\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?Z?|\b(?:INFO|WARNING|ERROR|DEBUG)\b)+"
+    r"(?:\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?Z?|\b(?:INFO|WARNING|ERROR|DEBUG)\b"
+    r"|^ *\d+(?:\.\d+)?|\.(?:cc|cpp|go|py|rs):\d+)++",
+    re.M,
 )
-_END = re.compile(r"([:|>\]\0\t]|(?<= )-) ?")
-"""What differs in what a logger, pdsh or `gh run view` puts before each line, and how that ends."""
+_END = re.compile(r'[^\w"]')
+"""What differs in what a logger, pdsh or `cat -n` puts before each line, and how that may end: not
+with a quote, which has another one at the end of the line. The name of a host or a worker does not
+differ: lines of two are not of one output."""
+
+_LONGEST = 160
+"""Characters of what is put before a line, at most."""
 
 _STAMPED = 8
 """First lines of a text of which one begins with a time, if every line does."""
@@ -83,15 +90,21 @@ def undated(text: str) -> str:
 def unprefixed(text: str) -> Iterator[str]:
     """Yield a text without what begins nine of ten lines in one form, for several such forms.
 
-    Nothing but a title that it hides shows that it is no part of the lines.
+    The form of most lines is the first, and of two the shorter one: blanks behind it may be the
+    tool's. Nothing but a title that it hides shows that it is no part of the lines.
     """
-    forms = [_VARIES.sub("\0", line[:WIDEST]) for line in text[:HEAD].split("\n")]
-    ends = [(form, end) for form in forms for end in _END.finditer(form)]
-    counts = Counter(one for form, end in ends for one in {form[: end.end()], form[: end.end(1)]})
-    common = [one for one, n in counts.items() if n >= max(_LEAST, len(forms) / 2)]
-    for form in sorted(common, key=len)[-_STAMPED:]:
+    lines = [line[:_LONGEST] for line in text[:HEAD].split("\n") if line]
+    forms = [_VARIES.sub("\0", line) for line in lines]
+    counts = Counter(form[: end.end()] for form in forms for end in _END.finditer(form))
+    found = []
+    for form in sorted((one for one, n in counts.items() if n >= _LEAST), key=len):
         begin = re.escape(form.rstrip(" ")).replace("\0", _VARIES.pattern)
-        bare, n = re.subn(rf"(?m)^{begin}{'(?: |$)' * form.endswith(' ')}", "", text)
+        prefix = re.compile(rf"^{begin}{'(?: |$)' * form.endswith(' ')}", re.M)
+        found.append((sum(map(bool, map(prefix.match, lines))), prefix))
+    for number, prefix in sorted(found, key=lambda one: -one[0]):
+        if number < 0.9 * len(lines):
+            return
+        bare, n = prefix.subn("", text)
         if n >= 0.9 * len(re.findall(r"\n.", f"\n{text}")):
             yield bare
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 from typing import NoReturn
 
 from paribus.core import ParseError
@@ -22,7 +23,17 @@ _RETURNS = re.compile(r"\r+\n")
 _OVERWRITTEN = re.compile(r"^[^\n]*\r", re.M)
 """From the beginning of a line: a long line without one is not searched from each of its places."""
 
+_OF_PAGES = re.compile(
+    r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});|[\xa0\u202f]"
+)
+"""What a page has in place of a character: its name, and blanks at which no line is broken."""
+
+_BLANKS = {0xA0: " ", 0x202F: " "}
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+
+_LOST_ESCAPE = re.compile(r"(?:\^\[|\u241b)?\[\d{1,3}(?:;\d{1,3})*m")
+"""A colour code as a page, `cat -v` or a copy from a terminal shows it."""
 
 
 def plain(text: str) -> str:
@@ -33,11 +44,16 @@ def plain(text: str) -> str:
 def cleaned(text: str) -> str:
     """Return `text` without colour codes, times before lines, carriage returns and a BOM.
 
-    Of a line that was written over, as that of a progress bar, the last form is left.
+    Of a line that was written over, as that of a progress bar, the last form is left. What was
+    copied from a page has its characters again; XML keeps their names, which are its own.
     """
     text = text.removeprefix("\ufeff")
+    if ("&" in text or not text.isascii()) and not text.startswith("<?xml"):
+        text = _OF_PAGES.sub(lambda one: unescape(one[0]).translate(_BLANKS), text)
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
+    if "[0m" in text or "[39m" in text:
+        text = _LOST_ESCAPE.sub("", text)
     if "\r" in text:
         text = _RETURNS.sub("\n", text)
         text = _OVERWRITTEN.sub("", text) if "\n" in text else text.replace("\r", "\n")

@@ -1,7 +1,9 @@
-"""What llama-bench of llama.cpp writes with -o json: tokens per second of prompts and answers."""
+"""What llama-bench of llama.cpp writes with -o json or jsonl: tokens/s of prompts and answers."""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from paribus.core import Case, Metric, Reading, Sample, Scalar
@@ -12,6 +14,9 @@ from paribus.readers.json import amount, inner, within_text
 from paribus.readers.text import refuse
 
 MARK = '[\n  {\n    "build_commit": "'
+_LINE = r'\{"build_commit"[^\n]*"n_prompt": (\d+), "n_gen": (\d+),(?: "n_depth": (\d+),)?[^\n]*'
+"""A line of -o jsonl: one of a test that is above begins the output of another start."""
+
 METRICS = (Metric("speed", "tokens/s", "higher"),)
 COUNTS = ("n_batch", "n_ubatch", "n_threads")
 """Settings that two files must share; those of which one file has several distinguish its tests."""
@@ -25,7 +30,8 @@ _ROUNDED = 1e-5
 
 def read(text: str) -> list[Measured]:
     """Return the one launch in it: tests and repetitions are within a process."""
-    rows = within_text(text, MARK)
+    lines = [json.loads(line[0]) for line in re.finditer(f"(?m)^{_LINE}", text)]
+    rows = lines or within_text(text, MARK)
     if not isinstance(rows, list) or not rows:
         refuse("llama-bench reports no test")
     for key in FIXED:
@@ -72,13 +78,16 @@ def _sample(row: Any, several: list[str]) -> Sample:
 HARNESS = Harness(
     "llama_bench",
     read,
-    marks=(MARK,),
-    heads=(Head("[", r'\{\s*"build_commit"\s*:'),),
+    marks=(MARK, '{"build_commit": "'),
+    heads=(
+        Head("[", r'\{\s*"build_commit"\s*:'),
+        Head("{", r'"build_commit"\s*:', block=rf"{_LINE}\n?"),
+    ),
     launches=(
         "a file is one launch, because the program runs all tests in one process: a repetition is a"
         " sample, pp512 a prompt of 512 tokens, tg128 an answer of 128"
     ),
-    versions="build 5163 (-o json)",
+    versions="build 5163 (-o json), 6865 to 9010 (-o jsonl)",
     proof=(
         "every rate is the tokens of its test by its time, and the means are those of the"
         " repetitions"

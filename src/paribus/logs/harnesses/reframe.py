@@ -209,8 +209,9 @@ def _of_row(row: Mapping[str, str], variables: Iterable[str], line: int) -> _Job
     """Return the job of a row, by columns; raises ParseError with its line."""
     if row["result"] not in ("pass", "fail", "xfail", "xpass"):
         refuse(f"the result {row['result'][:20]!r} is unknown", line)
+    row = {key: "null" if cell == "None" else cell for key, cell in row.items()}
     figures, failed = [], ""
-    if row["job_exitcode"] != "0":
+    if row["job_exitcode"] not in ("0", "null"):  # squeue, for one, does not know it
         failed = f"ended with exit code {row['job_exitcode'][:20]}"
     for name in variables:
         text = row[f"{name}_value"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from paribus.core import Case, Metric, Reading, Sample
 from paribus.readers.figures import figure
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured
 from paribus.readers.heads import Head
-from paribus.readers.text import line_of, once, refuse
+from paribus.readers.text import line_of, once, refuse, within
 
 MARK = " Serving Benchmark Result "
 METRICS = {
@@ -23,17 +24,22 @@ _COUNTS = ("Successful requests", "Total input tokens", "Total generated tokens"
 _DURATION = "Benchmark duration (s)"
 _FAILED = "Failed requests"
 _ABOVE = (
-    r"Starting (?:initial|main) .*|Initial test run .*|Namespace\(.*|Traffic request rate: .*"
-    r"|Burstiness factor: .*|Maximum request concurrency: .*| *\d+%\|.*"
+    r"Starting .*|Initial test run .*|Skipping .*|Warm(?:ing )?up .*|Profiler .*|Self timing .*"
+    r"|(?:\w+=)?Namespace\(.*|Traffic r.*|Will increase RPS .*|Probe request rate: .*"
+    r"|Burstiness factor: .*|Maximum request concurrency: .*|#(?:In|Out)put tokens: .*|tip: .*"
+    r"|(?:INFO|WARNING)\b.*| *\d+%\|.*"
 )
-"""Lines above the title: settings, and the progress bar."""
+"""Lines above the title: settings, messages and the progress bar."""
 
 _END = re.compile(r"\n={40,}[ \t]*(?=\n|\Z)")
 _ROW = re.compile(r"\n(\w[\w ]*(?: \([\w/]+\))?): +(\S+)[ \t]*(?=\n|\Z)")
 
 
 def read(text: str) -> list[Measured | Failed]:
-    """Return the one launch in it: a benchmark of a server with some number of requests."""
+    """Return the one launch in it: a benchmark of a server with some number of requests.
+
+    Its rates are computed: a large model answers 0.02 requests/s, which is printed so.
+    """
     at = once(text, MARK, "the title of vLLM's benchmark")
     end = _END.search(text, at)
     if end is None:
@@ -42,28 +48,32 @@ def read(text: str) -> list[Measured | Failed]:
     words = dict(rows)
     if len(words) != len(rows):
         refuse("a line of the summary is there twice", line_of(text, at))
-    if missing := [key for key in (*_COUNTS, _DURATION, *METRICS) if key not in words]:
+    # No line is of times that were not asked for (--percentile-metrics, --metric-percentiles).
+    left_out = [word for word in ("TTFT", "TPOT", "P99") if word not in " ".join(words)]
+    metrics = {key: one for key, one in METRICS.items() if not within(left_out, key)}
+    if missing := [key for key in (*_COUNTS, _DURATION, *metrics) if key not in words]:
         refuse(f"the line {missing[0]!r} is missing, or damaged", line_of(text, at))
     done, given, made = (int(figure(words[key])) for key in _COUNTS)
     parameters = {"requests": done, "input_tokens": given}
     if int(words.get(_FAILED, "0") or 0):
         return [Failed(f"{words[_FAILED]} requests failed", parameters)]
     seconds = figure(words[_DURATION])
+    values = {key: figure(words[key]) for key in metrics}
     for key, amount in (
         ("Request throughput (req/s)", done),
         ("Output token throughput (tok/s)", made),
     ):
-        rate = figure(words[key])
-        if abs(amount / seconds - rate) > 0.0051 + rate * 0.0051 / seconds:
+        rate, values[key] = values[key], amount / seconds
+        if abs(values[key] - rate) > 0.0051 + rate * 0.0051 / seconds:
             refuse(f"{key[:-8]} {rate} is not {amount} in {seconds} s", line_of(text, at))
-    values = {key: figure(words[key]) for key in METRICS}
     for name in ("TTFT", "TPOT"):
-        if values[f"Median {name} (ms)"] > values[f"P99 {name} (ms)"]:
+        tail = values.get(f"P99 {name} (ms)", math.inf)
+        if values.get(f"Median {name} (ms)", 0.0) > tail:
             refuse(f"the P99 of {name} is below its median", line_of(text, at))
-    samples = tuple(Sample(one.name, Case(), (values[key],)) for key, one in METRICS.items())
+    samples = tuple(Sample(one.name, Case(), (values[key],)) for key, one in metrics.items())
     facts = {"vllm_serving.generated_tokens": made}
     reading = Reading("vllm_serving", NOT_WRITTEN, parameters, None, samples, facts)
-    return [Measured(reading, None, tuple(METRICS.values()))]
+    return [Measured(reading, None, tuple(metrics.values()))]
 
 
 HARNESS = Harness(

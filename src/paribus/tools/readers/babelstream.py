@@ -24,19 +24,21 @@ _SETTING = re.compile(
     r"|Using [\w ]+ device):? +(\S[^\n]*)$",
     re.M,
 )
-_HEADING = re.compile(
-    r"\nFunction +(MB/s|MBytes/sec|MiB/s|MiBytes/sec) +Min \(sec\) +Max +Average *$", re.M
+_HEADING = re.compile(r"\nFunction +([MGT]i?B)(?:/s|ytes/sec) +Min \(sec\) +Max +Average *$", re.M)
+_CSV_UNIT = re.compile(
+    r"([MGT]i?B|mi?b)(?:ytes)?_per_sec,min_runtime,max_runtime,avg_runtime[ \t]*"
 )
-_CSV_UNIT = re.compile(r"(MB|mbytes|MiB|mibytes)_per_sec,min_runtime,max_runtime,avg_runtime[ \t]*")
 _KERNEL = rf"({'|'.join(_ARRAYS)})"
 _ROW = re.compile(rf"\n{_KERNEL}{r' +([0-9]+[.][0-9]+)' * 4}[ \t]*(?=\n)")
 _CSV_ROW = re.compile(
     rf"\n{_KERNEL},([0-9]+),([0-9]+),([0-9]+){r',([0-9]+(?:[.][0-9]*)?(?:e[+-]?[0-9]+)?)' * 4}"
     r"[ \t]*(?=\n)"
 )
-_MORE = re.compile(rf"\n(?:{_KERNEL}|BabelStream)")
-_RUNNING = re.compile(r"(?:Running +)?(?:(?:Classic +|All +)?kernels|(\w+)) +(\d+) times")
-_ARRAY = re.compile(r"(\d+\.\d) (MB|MiB)\b")
+_MORE = re.compile(rf"\n(?:{_KERNEL}(?! *:)|BabelStream)")
+_RUNNING = re.compile(
+    r"(?:Running +)?(?:(?:Classic +|All +)?kernels|(\w+)) +(\d+) times(?: in +(\w+) order)?"
+)
+_ARRAY = re.compile(r"(\d+\.\d) ([MGT]i?B)\b")
 
 
 def read(text: str) -> Reading:
@@ -81,14 +83,15 @@ def _text(text: str) -> Found:
         refuse(
             "Running, Precision or Array size says what no BabelStream says", line_of(text, start)
         )
-    unit = 1e6 if heading[1][:2] == "MB" else 2.0**20
+    unit = _bytes_of(heading[1])
     parameters: dict[str, Scalar] = {
         "implementation": settings["Implementation"],
         "precision": settings["Precision"],
         "times": count(running[2]),
     }
-    size = float(array[1]) * (1e6 if array[2] == "MB" else 2**20)
-    slack = 0.06e6
+    if (running[3] or "Classic") != "Classic":
+        parameters["order"] = running[3].lower()  # each time is then the mean of all repetitions
+    size, slack = (float(word) * _bytes_of(array[2]) for word in (array[1], "0.06"))
     if "Number of elements" in settings:
         parameters["elements"] = count(settings["Number of elements"])
         exact = int(parameters["elements"]) * width
@@ -122,11 +125,16 @@ def _csv(text: str) -> Found:
         "times": times,
         "elements": elements,
     }
-    rate = 1e6 if unit[1] in ("MB", "mbytes") else 2.0**20
-    rates = _rates(rows, rate, elements * width, 0.0, 0.0)
+    rates = _rates(rows, _bytes_of(unit[1]), elements * width, 0.0, 0.0)
     # CSV does not say what was asked for; a lone Copy is what a cut table looks like.
     alone = next(iter(rates)) if len(rates) == 1 and "Copy" not in rates else ""
-    return "5" if unit[1] in ("MB", "MiB") else "1 to 4", parameters, {}, rates, alone
+    return "1 to 4" if unit[1].islower() else "5", parameters, {}, rates, alone
+
+
+def _bytes_of(unit: str) -> float:
+    """Return how many bytes a unit such as "MB", "mib" or "GiB" has."""
+    power = "kmgt".index(unit[0].lower()) + 1
+    return float(1024**power if "i" in unit else 1000**power)
 
 
 def _rows(text: str, at: int, form: re.Pattern[str]) -> dict[str, re.Match[str]]:
@@ -151,10 +159,11 @@ def _rates(
     """
     rates: dict[str, float] = {}
     for name, row in rows.items():
-        rate, least, most, mean = map(float, row.groups()[-4:])
-        rate *= unit / 1e6
+        printed, least, most, mean = map(float, row.groups()[-4:])
+        rate = printed * unit / 1e6
         seconds = _ARRAYS[name] * size * 1e-6 / (rate or inf)
-        allowed = tick + seconds * (2e-5 + slack / size if size else 1.0)
+        digits = 5.1e-4 / printed if tick and printed else 0.0
+        allowed = tick + seconds * (2e-5 + digits + slack / size if size else 1.0)
         sound = 0 < rate < inf and (tick or least > 0) and least <= mean <= most < inf
         if not sound or abs(seconds - least) > allowed:
             rate_said, least_said = row.groups()[-4:-2]
@@ -172,7 +181,7 @@ READER = Reader(
     marks=(_TEXT, _CSV),
     heads=(Head("BabelStream", r"BabelStream[ \t]*\n+[ \t]*Version: "), Head(_CSV)),
     complaints=("Unrecognized argument",),
-    versions="2.0 to 5.0",
+    versions="2.0 to 6.0-rc",
     proof=(
         "title or CSV heading once, the kernels it ran in order and complete, the rate equal to"
         " the bytes divided by the minimum time, min <= avg <= max, elements, times and precision"

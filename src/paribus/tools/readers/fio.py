@@ -47,7 +47,7 @@ READER = Reader(
         Head("hostname=", _CLIENT, block=rf"(?:[ \t]*{_CLIENT}\n)+"),
         *(Head(f"{n};fio", block=r"[^\n]*\n?") for n in (2, 3, 4, 5)),
     ),
-    complaints=("fio: unrecognized option ", "fio: unable to open ", "maximum number of jobs "),
+    complaints=("fio: unrecognized option ", "fio: unable to open ", "error: maximum number of"),
     versions="3.1 to 3.38",
     proof=(
         "error 0 in every job; mode, block, engine, depth, jobs and O_DIRECT as asked; bytes,"

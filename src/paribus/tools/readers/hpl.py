@@ -13,6 +13,7 @@ from paribus.tools.readers import linpack
 
 _TITLE = "HPLinpack 2."
 _VERSION = re.compile(r"HPLinpack (2\.\d)\s")
+_BUILD = re.compile(r"^(?:HPL-NVIDIA|AMD Zen HPL) \d\S*", re.M)
 _COMPLAINTS = (">>> Need at least", ">>> Illegal input", "HPL ERROR")
 _ONE = ("PMAP", "SWAP", "L1", "U", "A", "EQUIL", "ALIGN", "MXSWP")
 
@@ -46,7 +47,8 @@ def read(text: str) -> Reading:
     if len(variants) == 1:
         parameters["variant"] = variants.pop()
     all_ranks = ranks.pop() if len(ranks) == 1 else None
-    return Reading("hpl", version[1], parameters, all_ranks, samples, linpack.cores(text))
+    release = version[1] + "".join(f" ({one})" for one in _BUILD.findall(text[:start])[-1:])
+    return Reading("hpl", release, parameters, all_ranks, samples, linpack.cores(text))
 
 
 def _recognise(text: str) -> bool:

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from paribus.core import grouped
 from paribus.readers.text import line_of, refuse
 
-BEFORE = r"={70,90}|#{60,80}|Core: \w+|AMD Zen HPL \S+|Using AOCL .*|Derived from:"
-"""Lines above a title: rules, and what OpenBLAS and AMD's binary print when they start."""
+BEFORE = r"={70,90}|#{60,80}|Core: \w+|HPL-NVIDIA \d.*|AMD Zen HPL \S+|Using AOCL .*|Derived from:"
+"""Lines above a title: rules, and what OpenBLAS and the vendors' binaries print when they start."""
 
 _CORE = re.compile(r"\nCore: (\w+)[ \t]*(?![^\n])")
 _SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: ([\t -~]*(?:\n(?: {6}[\t -~]*|[ \t]*))*)$", re.M)

@@ -27,7 +27,7 @@ FACTORS = {
     "sendrecv": 0.0,
     "gather": 1.0,
     "scatter": 1.0,
-    "hypercube": 1.0,
+    "hypercube": 0.0,
 }
 """Bus over algorithm bandwidth, in (n - 1) / n of n ranks; 0 where they are the same
 (doc/PERFORMANCE.md of nccl-tests)."""
@@ -38,8 +38,10 @@ _NOT_IN_PLACE = frozenset({"alltoall", "sendrecv"})
 """Collectives whose tables name an operation, those that name a root, and those whose data the
 program cannot check in place."""
 
-_VERSION = re.compile(r"# nccl-tests version (\S+)(?: nccl-headers=\d+ nccl-library=(\d+)$)?", re.M)
-_NAMED = re.compile(rf"(?m)^(?![ \t]*#).*\b({'|'.join(FACTORS)})_perf\b")
+_VERSION = re.compile(
+    r"# [nr]ccl-tests version (\S+)(?: [nr]ccl-headers=\d+ [nr]ccl-library=(\d+)$)?", re.M
+)
+_NAMED = re.compile(rf"(?m)^(?![ \t]*#).*\b((?:{'|'.join(FACTORS)})(?:v|_bias)?)_perf\b")
 _STARTED = re.compile(r"# Collective test starting: (\w+?)_perf(?:_mpi)?[ \t]*$", re.M)
 _SETTINGS = re.compile(
     r"nThread +(\d+) +nGpus +(\d+) +minBytes +(\d+) +maxBytes +(\d+) +step: (\d+)\((factor|bytes)\)"
@@ -113,11 +115,13 @@ def read(text: str) -> Reading:
     apart = [name for name, at in _KINDS.items() if len({row[at] for row in rows}) > 1]
     cases = [_case_of(row, apart) for row in rows]
     columns = list(zip(*rows, strict=True))[5:]
+    # Both bandwidths of a hypercube count what the other ranks send, without a rank's own share.
+    others = (ranks - 1) / ranks if collective == "hypercube" else 1.0
     samples: list[Sample] = []
     total = 0.0
     for suffix, half in (("", columns[:4]), ("_in_place", columns[4:])):
         _check_data(text, sizes, half[3], suffix, checked=checked, old=headings[0][2] == "error")
-        times, speeds = _figures(text, sizes, half, factor)
+        times, speeds = _figures(text, sizes, half, factor, others)
         total += sum(speeds)
         for name, values in (("time", times), ("bus_bandwidth", speeds)):
             samples += Sample.column(name + suffix, cases, values)
@@ -256,13 +260,14 @@ def _check_sizes(
 def _shown(name: str, ranks: int, rows: Sequence[Row], in_place: bool | None) -> tuple[str, float]:
     """Return the collective, "" where it is not known, and its ratio of bus to algorithm bandwidth.
 
-    Where nothing names it, the rows show it: by an operation, a root, data that were checked in
-    place (None if that is not known), and both bandwidths.
+    Where nothing names it, or a name such as alltoallv that is not in FACTORS, the rows show it: by
+    an operation, a root, data that were checked in place (None if that is not known), and both
+    bandwidths.
     """
     share = (ranks - 1) / ranks
     factors = {one: factor * share or 1.0 for one, factor in FACTORS.items()}
-    if name:
-        return name, factors.get(name, 1.0)
+    if name in factors:
+        return name, factors[name]
     speeds = [(float(row[6]), float(row[7])) for row in rows]
     fits = [one for one, factor in factors.items() if _agree(speeds, factor)]
     rooted, reducing = rows[0][4] not in ("", "-1"), _kind(rows[0])["redop"] != "none"
@@ -275,7 +280,7 @@ def _shown(name: str, ranks: int, rows: Sequence[Row], in_place: bool | None) ->
     left = [factors[one] for one in alike or fits]
     if not left or not near(min(left), max(left), 0.015):
         refuse("the collective is unclear from {1:g} and {0:g} GB/s".format(*speeds[-1]))
-    return alike[0] if len(alike) == 1 else "", left[0]
+    return name or (alike[0] if len(alike) == 1 else ""), left[0]
 
 
 def _agree(speeds: Sequence[tuple[float, float]], factor: float) -> bool:
@@ -304,12 +309,13 @@ def _check_data(
 
 
 def _figures(
-    text: str, sizes: list[int], words: Sequence[Row], factor: float
+    text: str, sizes: list[int], words: Sequence[Row], factor: float, others: float
 ) -> tuple[list[float], list[float]]:
     """Return times in us and bus bandwidths in GB/s of half a table; refuses figures that differ.
 
-    The bandwidth is computed from the time, because it is printed with two decimals. A time of ten
-    seconds or more has two digits ("1.0e+07"): it is computed from the bandwidth.
+    `others` is the share of a size that counts. The bandwidth is computed from the time, because it
+    is printed with two decimals. A time of ten seconds or more has two digits ("1.0e+07"): it is
+    computed from the bandwidth.
     """
     times, algorithms, buses = (list(map(float, column)) for column in words[:3])
     if not min(times) > 0:
@@ -318,11 +324,11 @@ def _figures(
     speeds: list[float] = []
     for at, (size, algorithm, bus) in enumerate(zip(sizes, algorithms, buses, strict=True)):
         rough = "e" in words[0][at] and algorithm > 0.1
-        speed = size / times[at] / 1e3
+        speed = others * size / times[at] / 1e3
         if abs(speed - algorithm) > 0.011 + (0.06 if rough else 0.006) * speed:
             refuse(f"{size} B in {times[at]} us are not {algorithm} GB/s", _line(text, size))
         if rough:
-            speed, times[at] = algorithm, size / algorithm / 1e3
+            speed, times[at] = algorithm, others * size / algorithm / 1e3
         speed *= factor
         if abs(speed - bus) > 0.011 + 0.006 * bus:
             refuse(f"{algorithm} GB/s are not {bus} GB/s of the bus", _line(text, size))
@@ -353,7 +359,7 @@ READER = Reader(
     heads=(
         Head(
             "# nThread ",
-            above=r"# nccl-tests version .*|# Collective test starting.*|(?!#).*\b\w+_perf\b.*",
+            above=r"# [nr]ccl-tests version .*|# Collective test starting.*|(?!#).*\b\w+_perf\b.*",
         ),
     ),
     library=" NCCL ",

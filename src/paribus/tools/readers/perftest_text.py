@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from paribus.core import Reading, Sample, Scalar
 from paribus.readers.figures import count
@@ -40,32 +41,27 @@ _SETTING = re.compile(
 )
 _BW = re.compile(
     r"^ #bytes +#iterations +BW peak\[(MB/sec|MiB/sec|Gb/sec)\] +BW average\[\1\]"
-    r" +MsgRate\[Mpps\](?P<least> +BW min\[\1\])?[ \t]*$",
+    r" +MsgRate\[Mpps\](?P<more>(?: +BW min\[\1\])?(?: +CPU_Util\[%\])?)[ \t]*$",
     re.M,
 )
 _LAT = re.compile(
     r"^ #bytes #iterations +t_min\[usec\] +t_max\[usec\] +t_typical\[usec\] +t_avg\[usec\]"
-    r" +t_stdev\[usec\] +99% percentile\[usec\] +99\.9% percentile\[usec\] *$",
+    r" +t_stdev\[usec\] +99% percentile\[usec\] +99\.9% percentile\[usec\]"
+    r"(?P<more> +CPU_Util\[%\])? *$",
     re.M,
 )
-_LAT_DURATION = re.compile(r"^ #bytes +#iterations +t_avg\[usec\] +tps average *$", re.M)
+_LAT_DURATION = re.compile(
+    r"^ #bytes +#iterations +t_avg\[usec\] +tps average(?P<more> +CPU_Util\[%\])? *$", re.M
+)
 # Nothing of a row is to be tried in two ways: hence the possessive quantifiers.
 _SIZE_AND_COUNT = r"\n[ \t]*+([0-9]++)[ \t]++([0-9]++)"
 _HUNDREDTHS = r"([0-9]++\.[0-9]{2})"
 _RATES = _SIZE_AND_COUNT + 3 * r"[ \t]++([0-9]++\.[0-9]{2}(?:[0-9]{4})?)"
-_BW_ROW = re.compile(_RATES + r"[ \t]*+$", re.M)
-_BW_ROW_LEAST = re.compile(_RATES + r"[ \t]++[0-9]++\.[0-9]{2}[ \t]*+$", re.M)
-"""With a last column that some builds print: the least bandwidth, 0 where it was not measured."""
 # The deviation is the fifth figure: of 1000 us or more, it touches the next column.
-_LAT_ROW = re.compile(
-    _SIZE_AND_COUNT
-    + 5 * rf"[ \t]++{_HUNDREDTHS}"
-    + rf"[ \t]*+{_HUNDREDTHS}[ \t]++{_HUNDREDTHS}[ \t]*+$",
-    re.M,
+_TIMES = (
+    _SIZE_AND_COUNT + 5 * rf"[ \t]++{_HUNDREDTHS}" + rf"[ \t]*+{_HUNDREDTHS}[ \t]++{_HUNDREDTHS}"
 )
-_LAT_DURATION_ROW = re.compile(
-    _SIZE_AND_COUNT + 2 * r"[ \t]++([0-9]++(?:\.[0-9]*+)?)" + r"[ \t]*+$", re.M
-)
+_MEANS = _SIZE_AND_COUNT + 2 * r"[ \t]++([0-9]++(?:\.[0-9]*+)?)"
 _RULE = "\n" + "-" * 40
 _CLOCK = "Conflicting CPU frequency values detected:"
 """What perftest says inside its table: its clock is the CPU's, whose speed it takes for fixed."""
@@ -151,9 +147,9 @@ def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
     if not head:
         columns = line_at(text, at).strip()
         refuse(f"columns that are not known: {columns[:120]!r}", line_of(text, at))
-    unit, form = TO_MIB[head[1]], _BW_ROW_LEAST if head["least"] else _BW_ROW
+    unit = TO_MIB[head[1]]
     found: list[Row] = []
-    for row in _rows(text, head.end(), form):
+    for row in _rows(text, head, _RATES):
         cells = row.groups()
         size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
         if int(cells[1]) == 0:
@@ -207,8 +203,18 @@ def set_iterations(parameters: dict[str, Scalar], seen: list[int], rows: int) ->
         parameters["iterations"] = seen[0] // pairs
 
 
-def _rows(text: str, at: int, row: re.Pattern[str]) -> list[re.Match[str]]:
-    """Return the rows between the heading that ends at `at` and the rule below; nothing else."""
+@cache
+def _row(figures: str, more: int) -> re.Pattern[str]:
+    """Return the pattern of a row of these figures and of so many columns that are not read.
+
+    Those are the least bandwidth, which some builds print, and the processor's load (--cpu_util).
+    """
+    return re.compile(figures + more * r"[ \t]++[0-9]++\.[0-9]{2}" + r"[ \t]*+$", re.M)
+
+
+def _rows(text: str, head: re.Match[str], figures: str) -> list[re.Match[str]]:
+    """Return the rows between the heading and the rule below; nothing else."""
+    at, row = head.end(), _row(figures, (head["more"] or "").count("["))
     end = text.find(_RULE, at)
     if end < 0:
         refuse(
@@ -231,7 +237,7 @@ def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[in
     iterations: list[int] = []
     samples: list[Sample] = []
     if head := _LAT_DURATION.match(text, at):
-        for row in _rows(text, head.end(), _LAT_DURATION_ROW):
+        for row in _rows(text, head, _MEANS):
             if not _agree(float(row[3]), float(row[4])):
                 refuse(f"{row[4]} per second of {row[3]} us each", line_of(text, row.start(1)))
             sizes.append(int(row[1]))
@@ -241,7 +247,7 @@ def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[in
     head = _LAT.match(text, at)
     if not head:
         refuse("expected the heading '#bytes #iterations t_min[usec] ...'", line_of(text, at))
-    for row in _rows(text, head.end(), _LAT_ROW):
+    for row in _rows(text, head, _TIMES):
         low, high, median, mean, _, p99, p999 = map(float, row.groups()[2:])
         if not ordered(low, median, p99, p999, high, mean):
             refuse(DISORDER, line_of(text, row.start(1)))
