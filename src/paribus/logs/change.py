@@ -32,7 +32,6 @@ from paribus.core import (
 from paribus.judge.cases import counted
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import log_ratios, no_data, pooled_ratios
-from paribus.logs import words_of_changes as words
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg
@@ -227,6 +226,17 @@ class Change:
         )
 
 
+_WHY: Mapping[LeftOut, str] = {
+    LeftOut.FACTOR_DIFFERS: "is another",
+    LeftOut.REFERENCE_DIFFERS: "is another",
+    LeftOut.BENCHMARK_DIFFERS: "is another benchmark",
+    LeftOut.RANKS_DIFFER: "has another number of ranks",
+    LeftOut.PARAMETERS_DIFFER: "has other parameters",
+    LeftOut.METRICS_DIFFER: "has another metric that decides",
+    LeftOut.CASES_DIFFER: "has other cases",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class NotCompared:
     """What is not compared, because only one study has it or it is not the same in both.
@@ -240,18 +250,23 @@ class NotCompared:
 
     @property
     def text(self) -> str:
-        """Return the sentence for people; nothing is to be decided on it."""
-        return words.left_out(self.code, self.what, self.figures)
+        """Return why it is not compared, without a full stop; nothing is to be decided on it."""
+        given = self.figures
+        if self.code is LeftOut.MISSING:
+            return f"{self.what} is only in {given['only_in']}"
+        why = f"{self.what} {_WHY[self.code]}"
+        return f"{why}: {given['first']} in one study, {given['second']} in the other"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Everything that changed from the first study to `study`, a later one.
+    """Everything that changed from the `first` study to `study`, a later one.
 
     `platform` are facts, settings and software that are not what they were, of the arm that each
     names ("" for the whole study); `equal_facts` counts those that are.
     """
 
+    first: Measured
     study: Measured
     headlines: tuple[Change, ...]
     cases: tuple[Change, ...]

@@ -35,25 +35,18 @@ from paribus.judge.headlines import Because, withhold
 from paribus.logs import notices, words
 from paribus.logs.comparable import Unmatched, iterations, metrics_of, other_work
 from paribus.logs.copies import copied, identical_by_chance
-from paribus.logs.imported import Answers, judge_rows, merged
-from paribus.logs.intervals import (
-    alternate,
-    enough,
-    not_in_turns,
-    reserved,
-    stopping,
-    with_launches,
-    with_unpaired,
-)
+from paribus.logs.imported import Answers, enough, judge_arranged, merged
 from paribus.logs.labels import of_files, without_last_number
 from paribus.logs.log import Log, Unread
 from paribus.logs.notices import nothing, unread
 from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
-from paribus.logs.recordings import beside_facts
+from paribus.logs.provenance import alternate, not_in_turns, reserved
+from paribus.logs.recordings import with_reported
 from paribus.logs.repeats import unclear
-from paribus.logs.settings import audited, differing, is_place
+from paribus.logs.settings import differing, facts_of_arms, is_place, part_of
 from paribus.logs.shift import LEAST_LAUNCHES
-from paribus.logs.tables.table import build
+from paribus.logs.tables.launches import arrange
+from paribus.logs.tables.table import Table, build
 from paribus.readers.known import harnesses
 
 NOT_PRINTED = "not printed"
@@ -213,35 +206,26 @@ def alike(kinds: Iterable[Kind]) -> Iterable[list[Kind]]:
     ).values()
 
 
-def judged(
-    kinds: Sequence[Kind], arms: Sequence[str], answers: Answers, directory: str
-) -> Judgement:
-    """Return the judgement of kinds that are `alike`.
+def judged(kinds: Sequence[Kind], arms: Sequence[str], answers: Answers) -> Judgement:
+    """Return the judgement of kinds that are `alike`."""
 
-    Where the launches are enough they are judged unpaired, and in pairs if there are any; both
-    intervals share the error (intervals.py). Otherwise there are pairs alone.
-    """
-    tools = {kind.label: kind.tool for kind in kinds}
-    pairing, many = way(kinds[0]), _many(kinds[0])
+    def table_of(how: Pairing) -> Table:
+        tools = {kind.label: kind.tool for kind in kinds}
+        return replace(build([source_of(arms, how, kinds)]), tools=tools)
 
-    def of(how: Pairing) -> Judgement:
-        table = build([source_of(arms, how, kinds)])
-        share = 0.5 if many else 1.0
-        return judge_rows(table, answers, directory=directory, tools=tools, share=share)
-
-    part = of("time" if kinds[0].pairing == "time" else pairing)
+    pairing = way(kinds[0])
+    table = table_of("time" if kinds[0].pairing == "time" else pairing)
+    (found,) = arrange(table, answers.reference)
+    if found.kind == "blocks" and _many(kinds[0]):
+        (alone,) = arrange(table_of("none"), answers.reference)
+        found = replace(found, alone=alone.groups)
+    (part,) = judge_arranged(table, found, answers)
     by_label = {kind.label: kind for kind in kinds}
     why = {
         (head.benchmark, head.arm): _why_withheld(by_label[head.benchmark], head)
         for head in part.headlines
     }
     part = withhold(part, lambda f: why.get((f.benchmark, f.arm)))
-    if many and pairing == "none":
-        part = replace(part, notices=(stopping("logs"), *part.notices))
-    elif many:
-        alone = of("none")
-        figures = with_unpaired([*part.figures], alone.figures)
-        part = replace(with_launches(part, alone), figures=figures)
     of_kinds = {kind.label: made(kind.logs) for kind in kinds}
     return reserved(_reported_when(part, kinds), of_kinds)
 
@@ -356,7 +340,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     logs, asked, answers = directed(_reference_first(logs, answers.reference), answers)
     parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
     for kinds in alike(logs.kinds):
-        part = judged(kinds, logs.arms, answers, directory)
+        part = judged(kinds, logs.arms, answers)
         ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
         designs += [_read_from(kinds, apart=ordered), part.design]
         parts.append(part)
@@ -384,9 +368,10 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     notices.sort(key=lambda n: n.level != "warning")
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
     designs += filter(None, [words.regarded(answers.moves.part_of_arm, answers.moves.keys)])
-    whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
-    audit, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
-    return withhold(beside_facts(whole, audit, facts), lambda f: why.get(f.benchmark))
+    whole = replace(whole, directory=directory, design=" ".join(designs), notices=tuple(notices))
+    facts = {kind.label: facts_of_arms(kind.logs, logs.arms) for kind in logs.kinds}
+    whole = with_reported(whole, facts, map(part_of, answers.moves.part_of_arm))
+    return withhold(whole, lambda f: why.get(f.benchmark))
 
 
 def _reference_first(logs: Logs, reference: str) -> Logs:

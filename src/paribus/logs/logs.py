@@ -116,7 +116,8 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 same = _shown(Path(before))
                 unread.append(Unread(Unreadable.SAME_FILE, same, arm=arm, name=name))
                 continue
-            files.append(_File(arm, name, place, status.st_mtime, status.st_size))
+            written = _rounded(status.st_mtime)
+            files.append(_File(arm, name, place, written, status.st_size))
     contents = read_files([(file.path, file.size) for file in files])
     for file, content in zip(files, contents, strict=True):
         logs += _logs(file, content.found)
@@ -256,9 +257,14 @@ def _logs(file: _File, found: Sequence[Log]) -> Iterator[Log]:
             name=f"{file.name}#{log.part}" if log.part else file.name,
             path=file.path,
             written=file.written,
-            at=log.date[0] if log.date else file.written,
+            at=_rounded(log.date[0]) if log.date else file.written,
             alone=tools.count(log.reading.benchmark) == 1,
         )
+
+
+def _rounded(at: float) -> float:
+    """Return a time rounded to 1 us, as dates are written."""
+    return round(at * 1e6) / 1e6
 
 
 def _shown(path: Path) -> str:

@@ -19,12 +19,11 @@ from typing import Any, Literal
 from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped, natural
 from paribus.logs.comparable import Skipped, Unmatched, comparable, metrics_of
 from paribus.logs.copies import of_one_run
-from paribus.logs.intervals import Made
 from paribus.logs.log import Log, Test, Unread
+from paribus.logs.provenance import Made
 from paribus.logs.repeats import Repeats, by_case
 from paribus.logs.settings import AS_READ, Moves, regarded
-from paribus.logs.tables.cases import in_order
-from paribus.logs.tables.table import Row, Source
+from paribus.logs.tables.table import Row, Source, in_order
 
 Forms = Mapping[str, set[tuple[str, Direction, bool]]]
 """By the name of a metric, each unit and direction that logs of one test give it.
@@ -317,7 +316,7 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
             if pairing in ("time", "none"):
                 placed = {"launch": f"{log.arm}: {log.name}"}
             if pairing == "time":
-                placed |= {"time": round(log.at * 1e6) / 1e6, "clock": "a date with a time zone"}
+                placed |= {"time": log.at, "clock": "a date with a time zone"}
             for sample in log.reading.samples:
                 metric = metrics[sample.metric]
                 case = cases.get(sample.case)

@@ -1,18 +1,115 @@
-"""How the numbers of a table came about: its design in a sentence, and notices on what it lacks.
+"""How launches came about that no plan paired: when and in which order; what a verdict must say.
 
-Such as that nothing shows the order of launches within blocks, or that blocks are incomplete.
+A design in a sentence, a reservation in verdicts on arms that were not launched in turns, and
+notices, such as that nothing shows the order of launches within blocks, or that some lack an arm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from paribus.core import Notice, NoticeName
-from paribus.logs.tables.launches import Arrangement, Group
+from paribus.core import DatedBy, Finding, Judgement, Notice, NoticeName, Word
+from paribus.judge.headlines import with_findings
+from paribus.logs.tables.launches import Arrangement, Group, alternating, neighbours
 from paribus.logs.tables.table import Table
 from paribus.stats.estimate import fewest_pairs
 from paribus.words import tables as words
+
+SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+"""Verdicts that say something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """When the launches of each arm of a benchmark were made.
+
+    `by` is what says so, None for nothing. `times` are in seconds by arm; `dates` is whether they
+    count from 1970.
+    """
+
+    by: DatedBy | None = None
+    times: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    dates: bool = True
+
+    @property
+    def in_turns(self) -> bool:
+        """Return whether the times show that the arms alternate."""
+        return self.by is not None and alternate(self.times)
+
+
+def alternate(times: Mapping[str, Sequence[float]]) -> bool:
+    """Return whether enough launches have neighbours of the other arms for `pair_neighbours`."""
+    placed = [(at, arm) for arm, several in times.items() for at in several]
+    begins = neighbours([arm for _, arm in sorted(placed)], len(times))
+    return alternating(len(begins), len(times), len(placed))
+
+
+def stopping(source: str) -> Notice:
+    """Return the notice that nothing shows whether the number of launches was fixed before."""
+    return Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": source})
+
+
+def reserved(part: Judgement, made: Mapping[str, Made]) -> Judgement:
+    """Return the judgement with a reservation in each verdict on arms not launched in turns.
+
+    `made` is when the launches of each benchmark were made.
+    """
+    apart = {label for label, of in made.items() if not of.in_turns}
+
+    def with_reservation(f: Finding) -> Finding:
+        if f.verdict.word not in SAID or f.benchmark not in apart:
+            return f
+        unless = _between(made[f.benchmark], f.reference or part.reference, f.arm)
+        return replace(
+            f, verdict=replace(f.verdict, figures={**f.verdict.figures, "unless": unless})
+        )
+
+    return with_findings(part, with_reservation)
+
+
+def _between(made: Made, *arms: str) -> dict[str, Any]:
+    """Return the figures of the reservation: from when to when the launches of `arms` were made."""
+    every = [at for arm in arms for at in made.times.get(arm, ())] if made.dates else []
+    first, last = (
+        (
+            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+            for at in (min(every), max(every))
+        )
+        if every
+        else (None, None)
+    )
+    return {"arms": list(arms), "dated_by": made.by, "first": first, "last": last}
+
+
+def not_in_turns(arms: Sequence[str], several: Mapping[str, Made]) -> Iterable[Notice]:
+    """Yield notices on benchmarks whose arms were not launched in turns, which `several` are.
+
+    Benchmarks of which the same is known share a notice: that one arm was launched before the
+    other, or that nothing shows the order.
+    """
+    alike: dict[tuple[str | None, str, str], list[str]] = {}
+    for label, made in several.items():
+        reference, *others = arms
+        for arm in others:
+            first = second = ""
+            if made.by:
+                one, other = sorted((reference, arm), key=lambda name: min(made.times[name]))
+                if max(made.times[one]) < min(made.times[other]):
+                    first, second = one, other
+            labels = alike.setdefault((made.by, first, second), [])
+            labels += [label] if label not in labels else []
+    for (dated_by, first, second), labels in alike.items():
+        figures = {"dated_by": dated_by}
+        if first:
+            figures |= {"first": first, "second": second}
+        name = NoticeName.ONE_ARM_AFTER_THE_OTHER if first else NoticeName.NOT_IN_TURNS
+        yield Notice(name, "warning", tuple(labels), figures)
+
+
+# --- the design of a table ---
 
 NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
 """Notices that rest on the order of launches: they are left out where it is not known."""
@@ -20,25 +117,22 @@ NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SI
 MOST_KEPT = 1000
 """Entries of a list in the figures of a notice."""
 
-Source = Literal["table", "logs"]
-"""What the user gave."""
 
-
-def design(table: Table, found: Arrangement, of: Source = "table") -> str:
+def design(table: Table, found: Arrangement) -> str:
     """Return in one sentence how the figures came about, as far as the table or the logs show.
 
     It names the benchmarks if they are not all of the table.
     """
     labels = [group.benchmark for group in found.groups]
     firsts = None
-    if table.timed and found.kind in ("blocks", "neighbours"):
+    if table.timed and found.paired:
         counts = [sum(column) for column in zip(*map(_firsts, found.groups), strict=True)]
         firsts = dict(zip(found.arms, counts, strict=True)) if any(counts) else None
     return words.design_of_table(
         table.sources,
         labels if len(labels) < len({row.benchmark for row in table.rows}) else (),
-        "single" if one_each(found.groups) else found.kind,
-        of=of,
+        "single" if _one_each(found) else found.kind,
+        of=table.of,
         firsts=firsts,
         gap_s=found.gap_s,
         several=found.several,
@@ -47,20 +141,16 @@ def design(table: Table, found: Arrangement, of: Source = "table") -> str:
 
 
 def notices(
-    table: Table,
-    found: Arrangement,
-    error: float,
-    of: Source = "table",
-    lacking: Container[str] = (),
+    table: Table, found: Arrangement, error: float, lacking: Container[str]
 ) -> Iterator[Notice]:
     """Yield the notices on the design of a table, warnings first.
 
-    `error` is that of one comparison of two arms, `of` what the user gave. In the benchmarks
-    `lacking` so many blocks are incomplete that a verdict is withheld: that is a warning.
+    `error` is that of one comparison of two arms. In the benchmarks `lacking` so many blocks are
+    incomplete that a verdict is withheld: that is a warning.
     """
-    if found.kind in ("blocks", "neighbours") and not one_each(found.groups):
-        yield from _order_notices(found, of)
-        yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
+    if found.paired and not _one_each(found):
+        yield from _order_notices(found, table.of)
+        yield stopping(table.of)
     fewest = fewest_pairs(error)
     if few := {g.benchmark: len(g.names) for g in found.groups if 1 < len(g.names) < fewest}:
         figures: dict[str, Any] = {"blocks": few, "fewest": fewest, "confidence": 1 - error}
@@ -90,10 +180,9 @@ def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple
     return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
 
 
-def one_each(groups: Iterable[Group]) -> bool:
+def _one_each(found: Arrangement) -> bool:
     """Return whether no arm has a second launch."""
-    of_cells = [of for group in groups for of in group.figures.values()]
-    return all(len(launches) < 2 for arms in of_cells for launches in arms.values())
+    return all(group.one_each for group in found.groups)
 
 
 def _firsts(group: Group) -> list[int]:
@@ -107,7 +196,7 @@ def _firsts(group: Group) -> list[int]:
     return list(counts.values())
 
 
-def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
+def _order_notices(found: Arrangement, of: str) -> Iterator[Notice]:
     """Yield the notice that the order is unknown, or for each arm that it always came first."""
     if not any(any(_firsts(group)) for group in found.groups):
         figures = {"source": of, "timed": found.groups[0].times is not None}
