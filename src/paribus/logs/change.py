@@ -34,7 +34,7 @@ from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import log_ratios, no_data, pooled_ratios
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
-from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg
+from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg, hochberg
 from paribus.stats.looks import LOOKS, Looks
 from paribus.stats.verdict import judge
 from paribus.words.values import reason_of
@@ -126,20 +126,6 @@ def claims(
         Claim(i in supported, 1 - (max(p[i], selected) if i in supported else usual))
         for i in range(len(pairs))
     )
-
-
-def hochberg(p_values: Sequence[float]) -> list[float]:
-    """Return the p values adjusted for the chance of any false one, if they depend positively.
-
-    Y. Hochberg, Biometrika 75 (1988) 800; positive dependence is that of cases of one launch.
-    """
-    adjusted = [1.0] * len(p_values)
-    least = 1.0
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i], reverse=True)
-    for place, i in enumerate(order):
-        least = min(least, p_values[i] * (place + 1))
-        adjusted[i] = least
-    return adjusted
 
 
 class Changed(StrEnum):
@@ -346,16 +332,18 @@ def _cases(two: Sequence[Measured], heads: Sequence[Finding], studies: int) -> I
         (two[0].plan.looks, two[1].plan.looks),
         error / max(len(one.plan.study.arms) - 1 for one in two),
     )
-    judged = {}
-    for pair, ratios, claim in zip(measured, series, supported, strict=True):
+    judged = zip(series, supported, strict=True)
+    for pair in pairs:
+        if not all(row.comparison for row in pair):
+            yield _changed(two, heads, pair, [None, None])
+            continue
+        ratios, claim = next(judged)
         one = _changed(two, heads, pair, [compare(some, claim.level) for some in ratios])
         if not claim.supported and one.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT):
             figures = {**one.verdict.figures, "otherwise": one.verdict.code, "cases": len(pairs)}
             code = Reason.NOT_SUPPORTED_AMONG_CASES
             one = replace(one, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
-        judged[id(pair)] = one
-    for pair in pairs:
-        yield judged.get(id(pair)) or _changed(two, heads, pair, [None, None])
+        yield one
 
 
 def _case_ratios(study: Measured, head: Finding, row: Finding) -> list[float]:

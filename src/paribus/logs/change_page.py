@@ -22,6 +22,7 @@ from paribus.report.markup import (
     element,
     escape,
     forest_of,
+    forest_row,
     join,
     pairs,
     table,
@@ -78,16 +79,12 @@ def forest(step: Step, places: Sequence[str]) -> Html:
         name = element("a", escape(one.benchmark), href=f"#{place}")
         kind, known = KINDS.get(one.word, "open"), shown.times_of(one)
         two = ((before, "open"), (after, kind))
-        body.append(
-            element(
-                "tr",
-                element("th", name, *arm, scope="row", kind="text"),
-                element("td", chip(one)),
-                element("td", one_axis.bar(effect, one.margin, two), kind="axis"),
-                element("td", one_axis.bar(change, one.margin, [(known, kind)]), kind="axis"),
-                element("td", ratio_cell(known), kind="number"),
-            )
+        cells = (
+            (one_axis.bar(effect, one.margin, two), "axis"),
+            (one_axis.bar(change, one.margin, [(known, kind)]), "axis"),
+            (ratio_cell(known), "number"),
         )
+        body.append(forest_row(join(name, *arm), chip(one), *cells))
     caption = "How many times as slow each arm is in both studies, and the change, margins shaded"
     return forest_of("Benchmark", caption, head, body, "changes")
 

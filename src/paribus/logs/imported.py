@@ -33,7 +33,6 @@ from paribus.core import (
     State,
     Study,
     UserError,
-    Word,
     grouped,
 )
 from paribus.judge.conclude import judgement_of
@@ -168,10 +167,8 @@ def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judge
     reported: list[Notice] = []
     if several[0].kind != "blocks":
         made = _made(table, several[0].arms)
-        said = [f.benchmark for f in whole.headlines if f.verdict.word is not Word.WITHHELD]
-        apart = {label: made[label] for label in said if not made[label].in_turns}
-        reported += not_in_turns(several[0].arms, apart)
-        whole = reserved(whole, made)
+        reported += not_in_turns(whole, made)
+        whole = reserved(whole, made, table.of)
     notices = (*_left_out(lacking), *reported, *whole.notices)
     whole = replace(whole, directory=directory, notices=notices)
     return _with_columns(whole, facts, answers.moves)
@@ -320,13 +317,12 @@ def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement
     return with_reported(replace(judgement, design=design), facts, accepted)
 
 
-def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:
-    """Return the notice on metrics that not every arm has, or no notice.
+def _left_out(lacking: Mapping[tuple[str, str], list[str]]) -> list[Notice]:
+    """Return the notice on metrics that not every arm has, by benchmark and an arm that has them.
 
-    `lacking` are benchmark, arm and metric of each that was left out.
+    It is none if there are none.
     """
-    of = grouped(((benchmark, arm), metric) for benchmark, arm, metric in lacking)
-    every = [{"label": label, "arm": arm, "cases": names} for (label, arm), names in of.items()]
+    every = [{"label": label, "arm": arm, "cases": of} for (label, arm), of in lacking.items()]
     figures = {"all": every, "number": len(every)}
     return [Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=figures)] if every else []
 
@@ -494,16 +490,18 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
-    """Return the judgement, without a time axis and what rests on one if the table has no times."""
-    judgement = replace(judgement, notices=tuple(_outlying(n) for n in judgement.notices))
+    """Return the judgement, without a time axis and what rests on one if the table has no times.
+
+    Outlying launches are named by block: a table has no logs to look into.
+    """
+    notices = (
+        replace(n, figures={**n.figures, "source": "table"})
+        if n.name is NoticeName.OUTLYING_LAUNCHES
+        else n
+        for n in judgement.notices
+        if table.timed or n.name not in provenance.NEED_TIMES
+    )
+    judgement = replace(judgement, notices=tuple(notices))
     if table.timed:
         return replace(judgement, started=judgement.started if table.dated else None)
-    kept = tuple(n for n in judgement.notices if n.name not in provenance.NEED_TIMES)
-    return replace(judgement, points=(), started=None, wall_s=0.0, notices=kept)
-
-
-def _outlying(notice: Notice) -> Notice:
-    """Return the notice of outlying launches by block: a table has no logs to look into."""
-    if notice.name is not NoticeName.OUTLYING_LAUNCHES:
-        return notice
-    return replace(notice, figures={**notice.figures, "source": "table"})
+    return replace(judgement, points=(), started=None, wall_s=0.0)

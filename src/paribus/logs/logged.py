@@ -7,7 +7,6 @@ verdict: copies, failed launches, other work in each arm, outputs that may be ca
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,6 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import (
     DatedBy,
-    Finding,
     Judgement,
     Metric,
     Notice,
@@ -27,7 +25,6 @@ from paribus.core import (
     Reason,
     Unreadable,
     UserError,
-    Word,
     grouped,
     natural,
 )
@@ -44,7 +41,6 @@ from paribus.logs.provenance import alternate, not_in_turns, reserved
 from paribus.logs.recordings import with_reported
 from paribus.logs.repeats import unclear
 from paribus.logs.settings import differing, facts_of_arms, is_place, part_of
-from paribus.logs.shift import LEAST_LAUNCHES
 from paribus.logs.tables.launches import arrange
 from paribus.logs.tables.table import Table, build
 from paribus.readers.known import harnesses
@@ -220,22 +216,14 @@ def judged(kinds: Sequence[Kind], arms: Sequence[str], answers: Answers) -> Judg
         (alone,) = arrange(table_of("none"), answers.reference)
         found = replace(found, alone=alone.groups)
     (part,) = judge_arranged(table, found, answers)
-    by_label = {kind.label: kind for kind in kinds}
-    why = {
-        (head.benchmark, head.arm): _why_withheld(by_label[head.benchmark], head)
-        for head in part.headlines
-    }
-    part = withhold(part, lambda f: why.get((f.benchmark, f.arm)))
-    of_kinds = {kind.label: made(kind.logs) for kind in kinds}
-    return reserved(_reported_when(part, kinds), of_kinds)
-
-
-def _reported_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
-    """Return a judgement whose notice on an unknown order says what would show it, if anything."""
-    dated = [made(kind.logs).by for kind in kinds]
-    dated_by = dated[0] if kinds[0].pairing in ("name", "order") and all(dated) else None
+    dated_by = {kind.label: made(kind.logs).by for kind in kinds}
+    if pairing == "order":
+        part = withhold(part, lambda f: _by_order(dated_by[f.benchmark]))
+    # What would show an order that is not known, if anything.
+    shows = kinds[0].pairing in ("name", "order") and all(dated_by.values())
+    by = dated_by[kinds[0].label] if shows else None
     notices = (
-        replace(n, figures={**n.figures, "dated_by": dated_by})
+        replace(n, figures={**n.figures, "dated_by": by})
         if n.name is NoticeName.ORDER_UNKNOWN
         else n
         for n in part.notices
@@ -243,22 +231,11 @@ def _reported_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
     return replace(part, notices=tuple(notices))
 
 
-def _why_withheld(kind: Kind, head: Finding) -> Because | None:
-    """Return why the pairing of a kind withholds its verdict, None if it does not."""
-    dated_by = made(kind.logs).by
-    if way(kind) == "order":
-        if dated_by is None:
-            return Reason.TIMES_UNKNOWN, {}
-        return Reason.PAIRED_BY_ORDER, {"dated_by": dated_by}
-    has_interval = head.comparison is not None and math.isfinite(head.comparison.high)
-    if kind.pairing == "one" or way(kind) != "none" or has_interval:
-        return None
-    return Reason.TOO_FEW_LAUNCHES, {
-        "launches": {arm: kind.counts[arm] for arm in (next(iter(kind.counts)), head.arm)},
-        "fewest": LEAST_LAUNCHES,
-        "source": "logs",
-        "zones_unknown": dated_by is DatedBy.DATES_WITHOUT_ZONE,
-    }
+def _by_order(dated_by: DatedBy | None) -> Because:
+    """Return why logs that are paired in the order of their names have no verdict."""
+    if dated_by is None:
+        return Reason.TIMES_UNKNOWN, {}
+    return Reason.PAIRED_BY_ORDER, {"dated_by": dated_by}
 
 
 # --- figures of which nothing says whether lower or higher is better -------------------------
@@ -352,15 +329,15 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         for s in part.study.benchmarks
     )
     study = replace(parts[0].study, benchmarks=selections)
-    whole = merged(parts, study)
+    of_kinds = {kind.label: made(kind.logs) for kind in logs.kinds}
+    whole = reserved(merged(parts, study), of_kinds, "logs")
     reasons = _reasons(logs)
     unknown = [n for n in whole.notices if n.name is NoticeName.ORDER_UNKNOWN]
     others = [n for n in whole.notices if n not in unknown[:-1]]
-    not_alternating = [k for k in logs.kinds if _has_verdict(whole, k) and not k.in_turns]
     notices = [
         *notices_of(logs),
         *asked,
-        *not_in_turns(logs.arms, {kind.label: made(kind.logs) for kind in not_alternating}),
+        *not_in_turns(whole, of_kinds),
         *_withholding(reasons),
         *_identical(logs),
         *others,
@@ -377,7 +354,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
 def _reference_first(logs: Logs, reference: str) -> Logs:
     """Return logs in which the arm that --reference names is the first, where it names one.
 
-    A name of no arm changes nothing: `judge_rows` refuses it.
+    A name of no arm changes nothing: `arrange` refuses it.
     """
     arms = tuple(sorted(logs.arms, key=lambda arm: arm != reference))
     kinds = (
@@ -439,15 +416,6 @@ def _alike(one: Unmatched) -> str:
     """Return what makes files of the harness comparable that wrote the logs, "" for other logs."""
     harness = harnesses().get(one.tool)
     return harness.alike if harness else ""
-
-
-def _has_verdict(judgement: Judgement, kind: Kind) -> bool:
-    """Return whether some verdict on a kind is not withheld."""
-    return any(
-        head.verdict.word is not Word.WITHHELD
-        for head in judgement.headlines
-        if head.benchmark == kind.label
-    )
 
 
 def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:

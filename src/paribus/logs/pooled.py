@@ -45,7 +45,16 @@ from paribus.logs.pooling import FEWEST, FEWEST_FOR_RANGE, Pooled, pool, standar
 from paribus.logs.studies import NOT_COMPARABLE, check_apart, in_both, read, settings_of
 from paribus.report import first as one_axis
 from paribus.report import tables, wording
-from paribus.report.markup import Html, document, element, escape, forest_of, join, table
+from paribus.report.markup import (
+    Html,
+    document,
+    element,
+    escape,
+    forest_of,
+    forest_row,
+    join,
+    table,
+)
 from paribus.report.printing import Row as Printed
 from paribus.report.printing import heading, item, line, print_rows
 from paribus.report.unequal import LIKELY
@@ -537,13 +546,12 @@ def _section(row: Row) -> Html:
         )
         chip = tables.chip(row.verdict.word, reason_of(row.verdict))
         body = [
-            element(
-                "tr",
-                element("th", escape(name), scope="row", kind="text"),
-                element("td", chip if name == "all sites" else ""),
-                element("td", one_axis.bar(scale, row.margin, [(times, "open")]), kind="axis"),
-                element("td", tables.ratio_of(times), kind="number"),
-                element("td", share, kind="number used"),
+            forest_row(
+                escape(name),
+                chip if name == "all sites" else Html(""),
+                (one_axis.bar(scale, row.margin, [(times, "open")]), "axis"),
+                (tables.ratio_of(times), "number"),
+                (Html(share), "number used"),
             )
             for name, times, share in shown
         ]

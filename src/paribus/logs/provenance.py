@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from paribus.core import DatedBy, Finding, Judgement, Notice, NoticeName, Word
+from paribus.core import DatedBy, Finding, Judgement, Notice, NoticeName, Reason, Word
 from paribus.judge.headlines import with_findings
 from paribus.logs.tables.launches import Arrangement, Group, alternating, neighbours
 from paribus.logs.tables.table import Table
@@ -41,7 +41,7 @@ class Made:
 
 
 def alternate(times: Mapping[str, Sequence[float]]) -> bool:
-    """Return whether enough launches have neighbours of the other arms for `pair_neighbours`."""
+    """Return whether enough launches have neighbours of the other arms to be paired."""
     placed = [(at, arm) for arm, several in times.items() for at in several]
     begins = neighbours([arm for _, arm in sorted(placed)], len(times))
     return alternating(len(begins), len(times), len(placed))
@@ -52,22 +52,24 @@ def stopping(source: str) -> Notice:
     return Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": source})
 
 
-def reserved(part: Judgement, made: Mapping[str, Made]) -> Judgement:
-    """Return the judgement with a reservation in each verdict on arms not launched in turns.
+def reserved(judgement: Judgement, made: Mapping[str, Made], source: str) -> Judgement:
+    """Return the judgement with what `made`, when launches were made, says of its verdicts.
 
-    `made` is when the launches of each benchmark were made.
+    One on arms that were not launched in turns has a reservation. One that is withheld for too few
+    launches says whether the time zone of dates is not known, and what the user gave, `source`.
     """
-    apart = {label for label, of in made.items() if not of.in_turns}
 
-    def with_reservation(f: Finding) -> Finding:
-        if f.verdict.word not in SAID or f.benchmark not in apart:
-            return f
-        unless = _between(made[f.benchmark], f.reference or part.reference, f.arm)
-        return replace(
-            f, verdict=replace(f.verdict, figures={**f.verdict.figures, "unless": unless})
-        )
+    def with_times(f: Finding) -> Finding:
+        of, more = made[f.benchmark], dict[str, Any]()
+        if f.verdict.word in SAID and not of.in_turns:
+            more = {"unless": _between(of, f.reference or judgement.reference, f.arm)}
+        elif f.verdict.code is Reason.TOO_FEW_LAUNCHES:
+            unknown = of.by is DatedBy.DATES_WITHOUT_ZONE
+            more = {"source": source, "zones_unknown": unknown}
+        figures = {**f.verdict.figures, **more}
+        return replace(f, verdict=replace(f.verdict, figures=figures)) if more else f
 
-    return with_findings(part, with_reservation)
+    return with_findings(judgement, with_times)
 
 
 def _between(made: Made, *arms: str) -> dict[str, Any]:
@@ -84,22 +86,23 @@ def _between(made: Made, *arms: str) -> dict[str, Any]:
     return {"arms": list(arms), "dated_by": made.by, "first": first, "last": last}
 
 
-def not_in_turns(arms: Sequence[str], several: Mapping[str, Made]) -> Iterable[Notice]:
-    """Yield notices on benchmarks whose arms were not launched in turns, which `several` are.
+def not_in_turns(judgement: Judgement, made: Mapping[str, Made]) -> Iterator[Notice]:
+    """Yield notices on verdicts on arms that were not launched in turns, by when they were `made`.
 
     Benchmarks of which the same is known share a notice: that one arm was launched before the
     other, or that nothing shows the order.
     """
+    reference, *others = (arm.name for arm in judgement.study.arms)
+    known = {f.benchmark for f in judgement.headlines if f.verdict.word is not Word.WITHHELD}
     alike: dict[tuple[str | None, str, str], list[str]] = {}
-    for label, made in several.items():
-        reference, *others = arms
-        for arm in others:
+    for label, of in made.items():
+        for arm in others if label in known and not of.in_turns else ():
             first = second = ""
-            if made.by:
-                one, other = sorted((reference, arm), key=lambda name: min(made.times[name]))
-                if max(made.times[one]) < min(made.times[other]):
+            if of.by:
+                one, other = sorted((reference, arm), key=lambda name: min(of.times[name]))
+                if max(of.times[one]) < min(of.times[other]):
                     first, second = one, other
-            labels = alike.setdefault((made.by, first, second), [])
+            labels = alike.setdefault((of.by, first, second), [])
             labels += [label] if label not in labels else []
     for (dated_by, first, second), labels in alike.items():
         figures = {"dated_by": dated_by}

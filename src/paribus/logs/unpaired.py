@@ -195,8 +195,7 @@ def _without_interval(ratio: float) -> Comparison:
 
 def _too_few(arms: Sequence[str], both: Both) -> Verdict:
     launches = dict(zip(arms, map(len, both), strict=True))
-    figures = {"launches": launches, "fewest": LEAST_LAUNCHES, "source": "table"}
-    figures |= {"zones_unknown": False}
+    figures = {"launches": launches, "fewest": LEAST_LAUNCHES}
     return Verdict(Word.WITHHELD, Reason.TOO_FEW_LAUNCHES, final=True, figures=figures)
 
 

@@ -130,29 +130,26 @@ class Arrangement:
         return self.kind in ("blocks", "neighbours")
 
 
-def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
-    """Return a table without the metrics that some arm has nowhere, and a list of these.
+def without_lacking(table: Table) -> tuple[Table, dict[tuple[str, str], list[str]]]:
+    """Return a table without the metrics that some arm has nowhere, and the names of these.
 
-    Each is its benchmark, an arm that has it, and its name. So a p99 that one arm lacks does not
-    keep the rest from being compared. The first metric of a benchmark, which decides, is kept:
-    `arrange` refuses the table if an arm lacks it.
+    They are by benchmark, and an arm that has them. So a p99 that one arm lacks does not keep the
+    rest from being compared. The first metric of a benchmark, which decides, is kept: `arrange`
+    refuses the table if an arm lacks it.
     """
     arms = {row.arm for row in table.rows}
-    having: dict[tuple[str, str], dict[str, None]] = {}
+    having: dict[str, dict[str, dict[str, None]]] = {}
     for row in table.rows:
-        having.setdefault((row.benchmark, row.metric), {})[row.arm] = None
-    first: dict[str, str] = {}
-    for benchmark, metric in having:
-        first.setdefault(benchmark, metric)
-    lacking = {
-        cell: next(iter(mine))
-        for cell, mine in having.items()
-        if len(mine) < len(arms) and first[cell[0]] != cell[1]
+        having.setdefault(row.benchmark, {}).setdefault(row.metric, {})[row.arm] = None
+    left = {
+        (benchmark, name): next(iter(mine))
+        for benchmark, metrics in having.items()
+        for name, mine in [*metrics.items()][1:]
+        if len(mine) < len(arms)
     }
-    if not lacking:
-        return table, []
-    rows = [row for row in table.rows if (row.benchmark, row.metric) not in lacking]
-    return replace(table, rows=rows), [(one, arm, name) for (one, name), arm in lacking.items()]
+    rows = [row for row in table.rows if (row.benchmark, row.metric) not in left]
+    lacking = grouped(((benchmark, arm), name) for (benchmark, name), arm in left.items())
+    return replace(table, rows=rows), lacking
 
 
 def arrange(table: Table, reference: str = "") -> tuple[Arrangement, ...]:
