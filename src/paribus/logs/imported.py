@@ -27,6 +27,7 @@ from paribus.core import (
     Metric,
     Notice,
     NoticeName,
+    Point,
     Reason,
     Selection,
     Settings,
@@ -117,18 +118,6 @@ def _with_unpaired(paired: Sequence[Figures], every: Iterable[Figures]) -> list[
     seen = {(one.benchmark, one.arm, one.file) for one in paired}
     others = (one for one in every if (one.benchmark, one.arm, one.file) not in seen)
     return _numbered([*paired, *others])
-
-
-def _joined(parts: Sequence[Judgement]) -> list[Figures]:
-    """Return the figures of several parts in a row, with their times since the first of all."""
-    begin = min((one.started for one in parts if one.started is not None), default=0.0)
-    several: list[Figures] = []
-    for part in parts:
-        later = (part.started or begin) - begin
-        several += (
-            one if one.at_s is None else one._replace(at_s=one.at_s + later) for one in part.figures
-        )
-    return _numbered(several)
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,13 +450,18 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         several = [finding for part in parts for finding in getattr(part, name)]
         return tuple(sorted(several, key=lambda finding: order[finding.benchmark]))
 
-    dated = [(part.started or 0.0, part) for part in parts if part.points]
-    begin = min((started for started, _ in dated), default=None)
-    points = [
-        replace(point, at_s=point.at_s + started - (begin or 0.0))
-        for started, part in dated
-        for point in part.points
-    ]
+    # Times of a part count from its start, or where no dates are known from no start at all.
+    begin = min((part.started for part in parts if part.started is not None), default=None)
+    zero = begin or 0.0
+    points: list[Point] = []
+    figures: list[Figures] = []
+    for part in parts:
+        started = part.started or zero
+        points += (replace(one, at_s=one.at_s + started - zero) for one in part.points)
+        figures += (
+            one if one.at_s is None else one._replace(at_s=one.at_s + (started - zero))
+            for one in part.figures
+        )
     points.sort(key=lambda point: point.at_s)
     # Of notices that say the same of the same benchmarks the last one stays.
     every = (notice for part in parts for notice in part.notices)
@@ -485,7 +479,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
-        figures=_joined(parts),
+        figures=_numbered(figures),
     )
 
 
