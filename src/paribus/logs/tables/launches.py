@@ -112,7 +112,7 @@ class Arrangement:
     `several`: whether a value is the median of the launches of one arm in a block.
     `sampled`: whether a launch is the median of its samples. Without both, it is one row.
     `unpaired`: how many launches have no neighbour; `gap_s`: the median time between neighbours.
-    `alone`: the same benchmarks by launch, where no column pairs them.
+    `alone`: the same benchmarks by launch, none where their blocks alone are judged.
     """
 
     kind: Kind
