@@ -11,8 +11,8 @@ import pytest
 
 import judgements
 from paribus.core import Judgement
+from paribus.logs import studies as changes
 from paribus.logs import words as logs
-from paribus.logs import words_of_changes as changes
 from paribus.report import sentences
 from paribus.words import lists, notices, study, verdicts
 from paribus.words.lists import arm, arms

@@ -333,7 +333,7 @@ def test_parquet_that_unpacks_to_more_than_a_table_may_have(
 
 
 def test_cases_of_deep_json_are_texts() -> None:
-    from paribus.logs.tables.cases import read_case
+    from paribus.logs.tables.table import read_case
 
     deep = '{"a":' * 100_000
     assert dict(read_case(deep).items) == {"case": deep}

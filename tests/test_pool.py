@@ -30,6 +30,7 @@ from paribus.stats import student
 from paribus.stats.looks import schedule
 from processes import executable
 from studies import paribus
+from study_directories import write_directory
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "pool-schema.json").read_text())
 
@@ -298,6 +299,17 @@ def test_what_is_not_one_question_is_refused_by_name(
     labelled = site(tmp_path / "labelled", 8, 300, label="elsewhere")
     said = pooled(capsys, *five[:2], labelled, code=2)
     assert "not studies of the same question" in said
+
+
+def test_an_arm_that_one_site_lacks_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = {"host": 1.0, "bridged": 1.05}
+    several = [
+        write_directory(tmp_path / f"site{n}", arms, seed=n, started=1.7e9 + n)
+        for n, arms in enumerate(({**two, "third": 1.1}, two, two))
+    ]
+    assert "the arm third is only in site0" in pooled(capsys, *several, code=2)
 
 
 def test_a_study_that_was_ended_has_no_more_blocks_than_it_has(tmp_path: Path) -> None:

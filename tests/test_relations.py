@@ -97,6 +97,14 @@ def test_a_benchmark_beside_it_changes_no_verdict(
         assert said(judged(folder, both, reference="host")) == said(alone)
 
 
+def test_times_in_seconds_are_no_date_however_many_benchmarks_there_are(tmp_path: Path) -> None:
+    """They count from any time: a report names no day on which the launches began."""
+    rows = rows_of("ping", "turns", 12, effect=1.1, noise=0.01, seed=1)
+    others = rows_of("pong", "turns", 4, effect=1.1, noise=0.01, seed=2)
+    for some in (rows, [*rows, *others]):
+        assert judged(tmp_path, some).started is None
+
+
 def as_parquet(folder: Path, rows: Sequence[Row]) -> Path:
     path = folder / "table.parquet"
     parquet.write_table(pa.Table.from_pylist(list(rows)), path)

@@ -12,9 +12,10 @@ import judgements
 from paribus.core import Comparison, Word
 from paribus.designs.monitored import Monitored, as_of_now
 from paribus.designs.standard import Design
-from paribus.logs.change import change, change_p, claims, hochberg
+from paribus.logs.change import change, change_p, claims
 from paribus.stats.betting import scales, scores, wealth
 from paribus.stats.estimate import compare
+from paribus.stats.family import hochberg
 from paribus.stats.looks import schedule
 from paribus.stats.stretches import cut_of, stretches
 from paribus.words.values import reason_of

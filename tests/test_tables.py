@@ -22,10 +22,10 @@ from pyarrow import parquet
 
 from paribus.core import Case, UserError
 from paribus.logs.tables import files
-from paribus.logs.tables.cases import read_case
 from paribus.logs.tables.columns import distinguishes, sort_columns
 from paribus.logs.tables.files import MOST_LINE, read_tables
 from paribus.logs.tables.launches import Arrangement, arrange
+from paribus.logs.tables.table import read_case
 
 Row = dict[str, Any]
 COLUMNS = ("arm", "block", "benchmark", "case", "metric", "unit", "better", "value")

@@ -28,20 +28,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def show(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
     from paribus.cli.outputs import check_folder, write_folder
-    from paribus.logs import history_shown as shown
-    from paribus.logs.history import history
+    from paribus.logs import history
     from paribus.report.markup import document
     from paribus.report.printing import console_on
 
     out: Path | None = arguments.out
     check_folder(out)
-    found = history(arguments.paths)
-    text = json.dumps(shown.to_json(found), indent=2, allow_nan=False)
+    found = history.history(arguments.paths)
+    text = json.dumps(history.to_json(found), indent=2, allow_nan=False)
     if arguments.json:
         print(text)
     else:
-        shown.print_history(found, console_on(sys.stdout))
+        history.print_history(found, console_on(sys.stdout))
     if out is not None:
-        page = document(found.question, shown.body(found))
+        page = document(found.question, history.body(found))
         write_folder(out, {"history.json": f"{text}\n", "history.html": page})
     return 0

@@ -32,13 +32,12 @@ def pooled(arguments: argparse.Namespace) -> int:
     import sys
 
     from paribus.cli.outputs import check_folder, write_folder
-    from paribus.logs import pooled_shown as shown
-    from paribus.logs.pooled import pool_of
+    from paribus.logs import pooled as shown
     from paribus.report.printing import console_on
 
     out: Path | None = arguments.out
     check_folder(out)
-    pool = pool_of(arguments.paths)
+    pool = shown.pool_of(arguments.paths)
     text = json.dumps(shown.to_json(pool), indent=2, allow_nan=False)
     if arguments.json:
         print(text)

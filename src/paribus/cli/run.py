@@ -276,10 +276,10 @@ def _check(arguments: argparse.Namespace) -> Check | None:
     """Return the check of the first facts against those of --against, None without it."""
     if arguments.against is None:
         return None
-    from paribus.logs import against, alone
+    from paribus.logs import against
 
-    known = arguments.against
-    return alone.check(known) if arguments.alone else against.check(known)
+    alone, known = bool(arguments.alone), arguments.against
+    return against.check(known[-1] if alone else known, alone=alone)
 
 
 def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:

@@ -48,11 +48,15 @@ def stored(directory: Path, study: Study, accepted: Mapping[str, str]) -> Measur
     return then
 
 
-def check(then: Measured) -> Check:
-    """Return the check that raises UnequalError if a node of the reference is not as `then`."""
+def check(then: Measured, *, alone: bool = False) -> Check:
+    """Return the check that raises UnequalError if a node of the reference is not as `then`.
+
+    The arm that is measured `alone` stands in place of the reference.
+    """
 
     def compare(plan: Plan, nodes: Nodes, accepted: Mapping[str, str]) -> None:
-        refuse(then, replace(planned(then, plan), nodes=nodes), accepted)
+        arm = plan.study.arms[0].name if alone else ""
+        refuse(then, replace(planned(then, plan), nodes=nodes), accepted, arm)
 
     return compare
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.core import Metric, Study, UserError, count, format_ratio, format_value, percent
 from paribus.judge.evidence import Evidence
-from paribus.logs.against import Check, Nodes, planned, refuse
+from paribus.logs.against import planned, refuse
 from paribus.logs.change import Measured
 from paribus.logs.studies import check_apart, read, shared_labels
-from paribus.plan import Plan, freeze, with_sizes
+from paribus.plan import freeze, with_sizes
 from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.printing import Row, line, print_rows
 from paribus.stats.student import quantile
@@ -78,16 +78,6 @@ def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Me
         refuse(found[0], one, accepted, arm)
     light = (replace(one, evidence=Evidence(one.plan.metrics)) for one in found)
     return tuple(sorted(light, key=lambda one: one.judgement.started or 0.0))
-
-
-def check(days: Sequence[Measured]) -> Check:
-    """Return the check that raises UnequalError if a node of the arm is not as on these days."""
-
-    def compare(plan: Plan, nodes: Nodes, accepted: Mapping[str, str]) -> None:
-        now = replace(planned(days[-1], plan), nodes=nodes)
-        refuse(days[-1], now, accepted, plan.study.arms[0].name)
-
-    return compare
 
 
 def rows(days: Sequence[Measured], today: Measured) -> tuple[Shown, ...]:

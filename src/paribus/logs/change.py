@@ -32,10 +32,9 @@ from paribus.core import (
 from paribus.judge.cases import counted
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import log_ratios, no_data, pooled_ratios
-from paribus.logs import words_of_changes as words
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
-from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg
+from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg, hochberg
 from paribus.stats.looks import LOOKS, Looks
 from paribus.stats.verdict import judge
 from paribus.words.values import reason_of
@@ -129,20 +128,6 @@ def claims(
     )
 
 
-def hochberg(p_values: Sequence[float]) -> list[float]:
-    """Return the p values adjusted for the chance of any false one, if they depend positively.
-
-    Y. Hochberg, Biometrika 75 (1988) 800; positive dependence is that of cases of one launch.
-    """
-    adjusted = [1.0] * len(p_values)
-    least = 1.0
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i], reverse=True)
-    for place, i in enumerate(order):
-        least = min(least, p_values[i] * (place + 1))
-        adjusted[i] = least
-    return adjusted
-
-
 class Changed(StrEnum):
     """The verdicts on the change of an effect: of the arm, against the reference."""
 
@@ -227,6 +212,17 @@ class Change:
         )
 
 
+_WHY: Mapping[LeftOut, str] = {
+    LeftOut.FACTOR_DIFFERS: "is another",
+    LeftOut.REFERENCE_DIFFERS: "is another",
+    LeftOut.BENCHMARK_DIFFERS: "is another benchmark",
+    LeftOut.RANKS_DIFFER: "has another number of ranks",
+    LeftOut.PARAMETERS_DIFFER: "has other parameters",
+    LeftOut.METRICS_DIFFER: "has another metric that decides",
+    LeftOut.CASES_DIFFER: "has other cases",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class NotCompared:
     """What is not compared, because only one study has it or it is not the same in both.
@@ -240,18 +236,23 @@ class NotCompared:
 
     @property
     def text(self) -> str:
-        """Return the sentence for people; nothing is to be decided on it."""
-        return words.left_out(self.code, self.what, self.figures)
+        """Return why it is not compared, without a full stop; nothing is to be decided on it."""
+        given = self.figures
+        if self.code is LeftOut.MISSING:
+            return f"{self.what} is only in {given['only_in']}"
+        why = f"{self.what} {_WHY[self.code]}"
+        return f"{why}: {given['first']} in one study, {given['second']} in the other"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Everything that changed from the first study to `study`, a later one.
+    """Everything that changed from the `first` study to `study`, a later one.
 
     `platform` are facts, settings and software that are not what they were, of the arm that each
     names ("" for the whole study); `equal_facts` counts those that are.
     """
 
+    first: Measured
     study: Measured
     headlines: tuple[Change, ...]
     cases: tuple[Change, ...]
@@ -331,16 +332,18 @@ def _cases(two: Sequence[Measured], heads: Sequence[Finding], studies: int) -> I
         (two[0].plan.looks, two[1].plan.looks),
         error / max(len(one.plan.study.arms) - 1 for one in two),
     )
-    judged = {}
-    for pair, ratios, claim in zip(measured, series, supported, strict=True):
+    judged = zip(series, supported, strict=True)
+    for pair in pairs:
+        if not all(row.comparison for row in pair):
+            yield _changed(two, heads, pair, [None, None])
+            continue
+        ratios, claim = next(judged)
         one = _changed(two, heads, pair, [compare(some, claim.level) for some in ratios])
         if not claim.supported and one.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT):
             figures = {**one.verdict.figures, "otherwise": one.verdict.code, "cases": len(pairs)}
             code = Reason.NOT_SUPPORTED_AMONG_CASES
             one = replace(one, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
-        judged[id(pair)] = one
-    for pair in pairs:
-        yield judged.get(id(pair)) or _changed(two, heads, pair, [None, None])
+        yield one
 
 
 def _case_ratios(study: Measured, head: Finding, row: Finding) -> list[float]:

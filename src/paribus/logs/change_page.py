@@ -12,7 +12,6 @@ from paribus.core import Comparison, Finding, Spread, slowness, units
 from paribus.logs import change_printed as shown
 from paribus.logs.change import Change, Changed, Measured, Step
 from paribus.logs.studies import Compared
-from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import first as one_axis
 from paribus.report import sentences, tables, track, wording
 from paribus.report.axes import AXES, drawn, log_ticks, padded
@@ -23,6 +22,7 @@ from paribus.report.markup import (
     element,
     escape,
     forest_of,
+    forest_row,
     join,
     pairs,
     table,
@@ -55,7 +55,7 @@ def chip(change: Change) -> Html:
     return tables.chip_of(sign, change.word.value, kind, shown.why_none(change))
 
 
-def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
+def forest(step: Step, places: Sequence[str]) -> Html:
     """Return the forest plot: a row for each headline, with both effects and the change.
 
     Slower is to the right. `places` are the ids of the sections that say more of each.
@@ -64,7 +64,7 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
     sides = [(one, slowness(one.before), slowness(one.after)) for one in rows]
     effect = one_axis.Scale((one.margin, t) for one, *both in sides for t in both)
     change = one_axis.Scale((one.margin, shown.times_of(one)) for one in rows)
-    names = shown.names(first, step)
+    names = shown.names(step)
     effects = element("span", escape(f"effects: {names[0]} above (○), {names[1]} below"))
     open_ = any(one.word not in KINDS for one in rows)
     head = (
@@ -79,16 +79,12 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
         name = element("a", escape(one.benchmark), href=f"#{place}")
         kind, known = KINDS.get(one.word, "open"), shown.times_of(one)
         two = ((before, "open"), (after, kind))
-        body.append(
-            element(
-                "tr",
-                element("th", name, *arm, scope="row", kind="text"),
-                element("td", chip(one)),
-                element("td", one_axis.bar(effect, one.margin, two), kind="axis"),
-                element("td", one_axis.bar(change, one.margin, [(known, kind)]), kind="axis"),
-                element("td", ratio_cell(known), kind="number"),
-            )
+        cells = (
+            (one_axis.bar(effect, one.margin, two), "axis"),
+            (one_axis.bar(change, one.margin, [(known, kind)]), "axis"),
+            (ratio_cell(known), "number"),
         )
+        body.append(forest_row(join(name, *arm), chip(one), *cells))
     caption = "How many times as slow each arm is in both studies, and the change, margins shaded"
     return forest_of("Benchmark", caption, head, body, "changes")
 
@@ -114,11 +110,11 @@ class Curve:
     points: tuple[tuple[float, float, float, float], ...]
 
 
-def over_size(first: Measured, step: Step, head: Change) -> Html:
+def over_size(step: Step, head: Change) -> Html:
     """Return pictures of the values and effects of both studies, over the sizes of each sweep."""
     cases = [one for one in step.cases if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
     pictures: list[Html] = []
-    for panel in drawn(first.judgement, head.benchmark):
+    for panel in drawn(step.first.judgement, head.benchmark):
         mine = {f.case for f in panel.cases}
         if panel.key is None:
             continue
@@ -127,20 +123,18 @@ def over_size(first: Measured, step: Step, head: Change) -> Html:
         swept = [(float(x), one) for x, one in known if isinstance(x, int | float)]
         if len(swept) >= FEWEST:
             swept.sort(key=lambda pair: pair[0])
-            pictures += _two(first, step, panel.key, panel.group, swept)
+            pictures += _two(step, panel.key, panel.group, swept)
     return element("div", *pictures, kind="figures") if pictures else Html("")
 
 
-def _two(
-    first: Measured, step: Step, key: str, group: str, swept: Sequence[tuple[float, Change]]
-) -> Iterator[Html]:
+def _two(step: Step, key: str, group: str, swept: Sequence[tuple[float, Change]]) -> Iterator[Html]:
     """Yield two pictures of a sweep: the values of both arms in both studies, and the effects.
 
     `swept` are the changes at each value of the parameter `key`.
     """
     change = swept[0][1]
-    names, reference = shown.names(first, step), first.judgement.reference
-    colours = track.colours(first.judgement)
+    names, reference = shown.names(step), step.first.judgement.reference
+    colours = track.colours(step.first.judgement)
     values, effects = [], []
     for name, kind, at in zip(names, ("first", "later"), ("before", "after"), strict=True):
         found = [(x, getattr(one, at)) for x, one in swept]
@@ -258,7 +252,7 @@ def page(compared: Compared) -> str:
 
 def body(compared: Compared, links: Mapping[str, str] | None = None) -> Html:
     """Return the body of the page; `links` are addresses of studies by their names here."""
-    steps = (_step(compared.first, n, step) for n, step in enumerate(compared.steps))
+    steps = (_step(n, step) for n, step in enumerate(compared.steps))
     return join(_header(compared, links or {}), *steps)
 
 
@@ -284,24 +278,24 @@ def _study(one: Measured, link: str) -> Html:
     return element("div", name, said, text, kind="line")
 
 
-def _step(first: Measured, number: int, step: Step) -> Html:
-    title = f"From {first.name} to {step.study.name}"
-    warning = f"{step.study.name} {BACKWARDS}" if shown.backwards(first, step) else ""
+def _step(number: int, step: Step) -> Html:
+    title = f"From {step.first.name} to {step.study.name}"
+    warning = f"{step.study.name} {shown.BACKWARDS}" if shown.backwards(step) else ""
     rows = [(_label(one), one) for one in step.headlines]
     places = [f"change-{number}-{n}" for n in range(len(rows))]
     left = element("ul", *(element("li", escape(one.text)) for one in step.not_compared))
     said = f"Not compared: {len(step.not_compared)}"
-    note = f"{CONTROL} {shown.note(Compared(first, (step,)))}"
-    values = _table(first, step, "Benchmark", rows, "Effect in each study, and its change")
+    note = f"{shown.CONTROL} {shown.note(step)}"
+    values = _table(step, "Benchmark", rows, "Effect in each study, and its change")
     parts = [
         element("h2", escape(title)),
         element("p", escape(warning)) if warning else "",
-        forest(first, step, places),
+        forest(step, places),
         element("details", element("summary", "Values of both arms in both studies"), values),
         element("p", escape(note), kind="small"),
-        *(_sizes(first, step, *one) for one in zip(step.headlines, places, strict=True)),
+        *(_sizes(step, *one) for one in zip(step.headlines, places, strict=True)),
         _folded(said, left) if step.not_compared else "",
-        _platform(first, step),
+        _platform(step),
     ]
     return element("section", *parts, aria_label=title)
 
@@ -310,7 +304,7 @@ def _folded(summary: str, inside: Html) -> Html:
     return element("details", element("summary", escape(summary)), inside)
 
 
-def _sizes(first: Measured, step: Step, head: Change, place: str) -> Html:
+def _sizes(step: Step, head: Change, place: str) -> Html:
     """Return the section of a headline: both studies over size, and its cases."""
     name = f"{head.benchmark}, {head.arm}"
     why = f"{why}." if (why := shown.why_none(head)) else ""
@@ -318,8 +312,8 @@ def _sizes(first: Measured, step: Step, head: Change, place: str) -> Html:
         "section",
         element("h3", escape(name), id=place),
         element("p", escape(why), kind="small") if why else "",
-        over_size(first, step, head),
-        _cases(first, step, head),
+        over_size(step, head),
+        _cases(step, head),
     )
 
 
@@ -328,21 +322,19 @@ def _label(change: Change) -> Html:
     return join(escape(change.benchmark), element("small", escape(under)))
 
 
-def _table(
-    first: Measured, step: Step, what: str, rows: list[tuple[Html, Change]], caption: str
-) -> Html:
-    head = [what, "Verdict", "Change [interval]", *shown.names(first, step)]
+def _table(step: Step, what: str, rows: list[tuple[Html, Change]], caption: str) -> Html:
+    head = [what, "Verdict", "Change [interval]", *shown.names(step)]
     cells = [
         [
             label,
             chip(one),
             ratio_cell(shown.times_of(one)),
-            _effect(first, one.before),
+            _effect(step.first, one.before),
             _effect(step.study, one.after),
         ]
         for label, one in rows
     ]
-    values = f"values: {first.judgement.reference} → arm"
+    values = f"values: {step.first.judgement.reference} → arm"
     return table(head, cells, f"{caption} ({values})", left=(0, 1))
 
 
@@ -358,17 +350,17 @@ def _effect(study: Measured, finding: Finding) -> Html:
     return join(said, element("small", escape(under)))
 
 
-def _cases(first: Measured, step: Step, head: Change) -> Html:
+def _cases(step: Step, head: Change) -> Html:
     rows = [(escape(label), one) for label, one in shown.labelled(shown.cases_of(step, head))]
     if not rows:
         return Html("")
     caption = f"Cases of {head.benchmark}, {head.arm}"
     said = f"{units.count(len(rows), 'case')} in both studies"
-    return _folded(said, _table(first, step, "Case", rows, caption))
+    return _folded(said, _table(step, "Case", rows, caption))
 
 
-def _platform(first: Measured, step: Step) -> Html:
-    title = f"What changed between {first.name} and {step.study.name}"
+def _platform(step: Step) -> Html:
+    title = f"What changed between {step.first.name} and {step.study.name}"
     rows = [
         [
             element("code", escape(one.key)),
@@ -379,6 +371,6 @@ def _platform(first: Measured, step: Step) -> Html:
         ]
         for one, arms in shown.changed(step.platform)
     ]
-    head = ["Fact", "Arm", *shown.names(first, step), "Why it matters"]
+    head = ["Fact", "Arm", *shown.names(step), "Why it matters"]
     body = table(head, rows, "Facts and settings", left=range(len(head))) if rows else Html("")
     return join(element("h3", escape(title)), body, element("p", escape(shown.platform_note(step))))

@@ -9,18 +9,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paribus.core import Comparison, Difference, Finding, format_ratio, slowness, typed, units
-from paribus.logs.change import Change, Changed, Measured, NotCompared, Step
+from paribus.logs.change import Change, Changed, Measured, Step
 from paribus.logs.studies import Compared
-from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import export, sentences, wording
 from paribus.report.printing import Row, heading, item, line, print_rows
-from paribus.report.unequal import LIKELY, how_to_separate
+from paribus.report.unequal import LIKELY, how_to_separate, joined
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SCHEMA = "paribus.change/1"
+CONTROL = (
+    "Each effect is controlled within its study. The change is not: all that changed between the"
+    " studies may be its cause."
+)
+BACKWARDS = "was measured before the first study: the change is against the course of time."
 STYLES = {
     Changed.IMPROVED: "bold cyan",
     Changed.WORSENED: "bold yellow",
@@ -42,18 +46,18 @@ def print_changes(compared: Compared, console: Console) -> None:
     against = f"{', '.join(arm.name for arm in study.arms[1:])} against {first.judgement.reference}"
     line(console, f"Factor: {study.factor} ({against}).", style="dim")
     line(console, CONTROL, style="dim")
-    for one in (first, *(step.study for step in compared.steps)):
+    for one in studies(compared):
         item(console, study_text(one), name=one.name, indent=0)
     for step in compared.steps:
-        if backwards(first, step):
+        if backwards(step):
             line(console, f"{step.study.name} {BACKWARDS}", style="yellow", name="Warning")
     for step in compared.steps:
-        _print_step(first, step, console)
+        _print_step(step, console)
 
 
-def backwards(first: Measured, step: Step) -> bool:
+def backwards(step: Step) -> bool:
     """Return whether a study that is compared with the first was measured before it."""
-    then, now = first.judgement.started, step.study.judgement.started
+    then, now = step.first.judgement.started, step.study.judgement.started
     return then is not None and now is not None and now < then
 
 
@@ -72,9 +76,9 @@ def study_text(one: Measured) -> str:
     return text
 
 
-def names(first: Measured, step: Step) -> tuple[str, str]:
+def names(step: Step) -> tuple[str, str]:
     """Return the headings of the ratios of two studies: their names, if these are short."""
-    two = wording.clean(first.name), wording.clean(step.study.name)
+    two = wording.clean(step.first.name), wording.clean(step.study.name)
     return two if max(map(len, two)) <= LONGEST_NAME else ("first study", "second study")
 
 
@@ -105,10 +109,11 @@ def change_text(change: Change) -> str:
     return wording.estimate(known) if (known := times_of(change)) else "none"
 
 
-def note(compared: Compared) -> str:
+def note(step: Step) -> str:
     """Return the note below a table: of what a change is the ratio, and what its interval is."""
-    sure = units.percent(max(s.plan.study.settings.confidence for s in studies(compared)))
-    cases = any(cases_of(step, head) for step in compared.steps for head in step.headlines)
+    two = (step.first, step.study)
+    sure = units.percent(max(one.plan.study.settings.confidence for one in two))
+    cases = any(cases_of(step, head) for head in step.headlines)
     return (
         "Change: times as slow in the later study / times as slow in the first; each: arm /"
         " reference, of a rate reference / arm."
@@ -121,28 +126,28 @@ def studies(compared: Compared) -> tuple[Measured, ...]:
     return compared.first, *(step.study for step in compared.steps)
 
 
-def _print_step(first: Measured, step: Step, console: Console) -> None:
+def _print_step(step: Step, console: Console) -> None:
     several = len({change.arm for change in step.headlines}) > 1
     for change in step.headlines:
         label = f"{change.benchmark}, {change.arm}" if several else change.benchmark
         console.print()
-        _print_table(first, step, "benchmark", [(label, change)], console)
-        for study, finding in ((first, change.before), (step.study, change.after)):
+        _print_table(step, "benchmark", [(label, change)], console)
+        for study, finding in ((step.first, change.before), (step.study, change.after)):
             item(console, effect_text(study, finding), name=study.name, style="dim")
         item(console, reading(change), style="dim")
         if rows := labelled(cases_of(step, change)):
-            _print_table(first, step, "case", rows, console)
+            _print_table(step, "case", rows, console)
     console.print()
-    line(console, note(Compared(first, (step,))), style="dim")
+    line(console, note(step), style="dim")
     if step.not_compared:
         heading(console, "Not compared")
         for left in step.not_compared:
             item(console, left.text)
-    _print_platform(first, step, console)
+    _print_platform(step, console)
 
 
 def _print_table(
-    first: Measured, step: Step, what: str, rows: Sequence[tuple[str, Change]], console: Console
+    step: Step, what: str, rows: Sequence[tuple[str, Change]], console: Console
 ) -> None:
     lines = [
         Row(
@@ -157,7 +162,7 @@ def _print_table(
         )
         for label, one in rows
     ]
-    head = [what, *names(first, step), "change [interval]", "verdict"]
+    head = [what, *names(step), "change [interval]", "verdict"]
     print_rows(console, head, lines, right=(1, 2), coloured=(4,), indent=2 * (what == "case"))
 
 
@@ -190,8 +195,8 @@ def labelled(cases: Sequence[Change]) -> list[tuple[str, Change]]:
     return [(f"{one.case}, {one.metric.name}" if several else str(one.case), one) for one in cases]
 
 
-def _print_platform(first: Measured, step: Step, console: Console) -> None:
-    heading(console, f"What changed between {first.name} and {step.study.name}")
+def _print_platform(step: Step, console: Console) -> None:
+    heading(console, f"What changed between {step.first.name} and {step.study.name}")
     found = changed(step.platform)
     for difference, arms in found[:MOST_SHOWN]:
         item(console, f"{difference_text(difference, arms)} ({LIKELY[difference.rank]})")
@@ -199,7 +204,7 @@ def _print_platform(first: Measured, step: Step, console: Console) -> None:
         rest = ", ".join(dict.fromkeys(one.key for one, _ in found[MOST_SHOWN:]))
         line(console, f"{len(found) - MOST_SHOWN} more: {rest}", indent=2, hang=2, most=3)
     own = [one for one, _ in found]
-    of_two = replace(first.plan.study, path="")  # its own arms are not what changed
+    of_two = replace(step.first.plan.study, path="")  # its own arms are not what changed
     for text in how_to_separate(of_two, own, [one.kind for one in own]):
         item(console, text)
     item(console, platform_note(step), style="dim")
@@ -217,12 +222,8 @@ def changed(platform: Sequence[Difference]) -> list[tuple[Difference, list[str]]
     Those that most likely affect the figures come first; facts that are not known in both studies
     are left out.
     """
-    grouped: dict[tuple[str, str, str], tuple[Difference, list[str]]] = {}
-    for one in sorted(platform, key=lambda d: -d.rank):
-        if one.kind != "unknown":
-            alike = (one.key, one.reference_value, one.arm_value)
-            grouped.setdefault(alike, (one, []))[1].extend([one.arm] if one.arm else [])
-    return list(grouped.values())
+    known = sorted((d for d in platform if d.kind != "unknown"), key=lambda d: -d.rank)
+    return [(one, [arm for arm in arms if arm]) for one, arms in joined(known)]
 
 
 def platform_note(step: Step) -> str:
@@ -246,11 +247,13 @@ def to_json(compared: Compared) -> dict[str, Any]:
             {
                 "study": step.study.name,
                 "sentence": step.sentence,
-                "headlines": [_change(one, step, first) for one in step.headlines],
-                "cases": [_change(one, step, first) for one in step.cases],
+                "headlines": [_change(one, step) for one in step.headlines],
+                "cases": [_change(one, step) for one in step.cases],
                 "platform": [_platform(one) for one in step.platform],
                 "equal_facts": step.equal_facts,
-                "not_compared": [_left(one) for one in step.not_compared],
+                "not_compared": [
+                    {**export.plain(one), "text": one.text} for one in step.not_compared
+                ],
             }
             for step in compared.steps
         ],
@@ -271,9 +274,9 @@ def _study(one: Measured) -> dict[str, Any]:
     }
 
 
-def _change(change: Change, step: Step, first: Measured) -> dict[str, Any]:
+def _change(change: Change, step: Step) -> dict[str, Any]:
     comparison = change.comparison
-    before = export.finding_json(first.judgement, change.before)
+    before = export.finding_json(step.first.judgement, change.before)
     return {
         **{key: before[key] for key in ("benchmark", "arm", "metric", "case")},
         "margin": change.margin,
@@ -299,13 +302,4 @@ def _platform(one: Difference) -> dict[str, Any]:
         "known": one.kind != "unknown",
         "reason": one.reason,
         "rank": one.rank,
-    }
-
-
-def _left(one: NotCompared) -> dict[str, Any]:
-    return {
-        "what": one.what,
-        "code": one.code.value,
-        "figures": dict(one.figures),
-        "text": one.text,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,17 +29,13 @@ def changes(
 
     `rules` are those of --fail-on. Raises UserError as `check_rules`.
     """
-    from paribus.logs.change_page import page
-
     check_rules(rules)
     compared = compare_studies(paths)
-
-    def write(text: str) -> None:
+    try:
+        return _shown(compared, out, "report.html", rules, as_json=as_json)
+    finally:
         if out is not None:
-            write_folder(out, {"change.json": f"{text}\n", "report.html": page(compared)})
             _write_values(compared, out)
-
-    return print_and_write(compared, write, rules, as_json=as_json)
 
 
 def check_rules(rules: Sequence[Rule]) -> None:
@@ -50,12 +46,13 @@ def check_rules(rules: Sequence[Rule]) -> None:
             raise UserError("is about one study, not about a change", place=str(rule), fix=fix)
 
 
-def print_and_write(
-    compared: Compared, write: Callable[[str], None], rules: Sequence[Rule], *, as_json: bool
+def _shown(
+    compared: Compared, out: Path | None, page: str, rules: Sequence[Rule], *, as_json: bool
 ) -> int:
-    """Print studies side by side, call `write` with their JSON text, and return the exit code.
+    """Print studies side by side, write them to `out`, and return the exit code.
 
-    In the `rules` of --fail-on "slower" is an effect that worsened.
+    `page` is the name of the HTML file. In the `rules` of --fail-on "slower" is an effect that
+    worsened.
     """
     from paribus.logs import change_printed as change
 
@@ -69,7 +66,10 @@ def print_and_write(
             change.print_changes(compared, console_on(sys.stdout))
         sys.stdout.flush()
     finally:
-        write(text)
+        if out is not None:
+            from paribus.logs import change_page
+
+            write_folder(out, {"change.json": f"{text}\n", page: change_page.page(compared)})
     heads = [one for step in compared.steps for one in step.headlines]
     said = "{0.arm} in {0.benchmark}: {0.word}, {0.reason}"
     return gate(heads, rules, said.format, exit_code(compared))
@@ -81,15 +81,9 @@ def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: 
     Writes it to `directory` as well. Raises UnequalError if launches show that the reference is not
     what it was.
     """
-    from paribus.logs.change_page import page
-
     compared = compare_studies([Path(then.judgement.directory), directory], lone=True)
     refuse(compared.first, compared.steps[0].study, read_accepted(directory))
-
-    def write(text: str) -> None:
-        write_folder(directory, {"change.json": f"{text}\n", "against.html": page(compared)})
-
-    return print_and_write(compared, write, rules, as_json=as_json)
+    return _shown(compared, directory, "against.html", rules, as_json=as_json)
 
 
 def alone(days: Sequence[Measured], directory: Path, *, as_json: bool) -> None:

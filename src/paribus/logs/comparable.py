@@ -15,7 +15,7 @@ from typing import Any
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Case, Metric, Scalar, count, grouped, of_case
 from paribus.logs.log import Log
-from paribus.logs.tables.cases import case_key
+from paribus.logs.tables.table import case_key
 from paribus.readers.known import reader_of
 from paribus.readers.reader import WORK
 

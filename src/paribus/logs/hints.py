@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from paribus.core import Unreadable
 from paribus.logs.log import Unread
@@ -17,25 +16,13 @@ from paribus.readers.known import TOOLS
 from paribus.readers.text import HEAD, line_of
 
 
-class Hint(NamedTuple):
-    """What a text is: of which `tool`, or family of tools, and what it `lacks` to be read.
+def _refused(tool: str, lacks: str, line: int, *, form: bool = False) -> Unread:
+    """Return that a text of a tool, or a family of tools, was refused, and what it lacks.
 
-    `line` is the number of the line that shows the tool. `form` is whether the launch did what it
-    was asked for, and only the form of its output is not read.
+    `line` is the number of the line that shows the tool. It counts as a launch of the tool that
+    failed, unless the launch did what it was asked for, and only the `form` of its output is why.
     """
-
-    tool: str
-    lacks: str
-    line: int
-    form: bool = False
-
-    def refused(self, line: int) -> Unread:
-        """Return that the text was refused, at `line` of its file.
-
-        It counts as a launch of the tool that failed, unless its form is why.
-        """
-        cause = f"{self.tool}: {self.lacks}"
-        return Unread(Unreadable.REFUSED, cause, "" if self.form else self.tool, line=line)
+    return Unread(Unreadable.REFUSED, f"{tool}: {lacks}", "" if form else tool, line=line)
 
 
 _WHOLE = "give the whole output of the program"
@@ -93,7 +80,7 @@ _THROUGHPUT = re.compile(rf"^{OURS.strip()}\b.*$", re.M)
 _BEGIN, _END = "paribus-throughput begin model=NAME batch=N ranks=N", "paribus-throughput end"
 
 
-def _of_throughput(text: str, lines: Sequence[str]) -> Hint:
+def _of_throughput(text: str, lines: Sequence[str]) -> Unread:
     """Return the hint on lines of a training script without the first, or also the last, line."""
     lacking = [f"the line '{_BEGIN}' above them"]
     lacking += [] if _END in lines else [f"the line '{_END}' below them"]
@@ -101,22 +88,22 @@ def _of_throughput(text: str, lines: Sequence[str]) -> Hint:
     be = "is" if len(lacking) == 1 else "are"
     where = f"lines {begin} to {end} begin with 'paribus-throughput'"
     lacks = f"{where}, and {' and '.join(lacking)} {be} missing (docs/tutorials/training.md)"
-    return Hint("pytorch_ddp", lacks, begin)
+    return _refused("pytorch_ddp", lacks, begin)
 
 
-def hint(text: str) -> Hint | None:
-    """Return of which tool a text is that no reader takes, None if no line shows it."""
+def hint(text: str) -> Unread | None:
+    """Return of which tool a text is that no reader takes, and why; None if no line shows it."""
     head = text[:HEAD]
     if match := _OSU.search(head):
         title = match[0][2:].strip()[:80]
         lacks = f"{title!r} is not read; `paribus list OSU` names the {len(TOOLS['osu'])} that are"
-        return Hint("osu", lacks, line_of(head, match.start()))
+        return _refused("osu", lacks, line_of(head, match.start()))
     if lines := _THROUGHPUT.findall(text):
         return _of_throughput(text, lines)
     for tool, phrase, lacks in _OLDER:
         if (at := head.find(phrase)) >= 0:
-            return Hint(tool, lacks, line_of(head, at), form=True)
+            return _refused(tool, lacks, line_of(head, at), form=True)
     for tool, phrase, lacks in _CUT:
         if (at := head.find(phrase)) >= 0:
-            return Hint(tool, f"{lacks}: {_WHOLE}", line_of(head, at))
+            return _refused(tool, f"{lacks}: {_WHOLE}", line_of(head, at))
     return None

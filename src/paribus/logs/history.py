@@ -1,25 +1,48 @@
 """One question over weeks: the effect in each study, when it changed, and what changed with it.
 
 In go study directories; out comes a `History` with a `Line` for each benchmark and arm, whose
-changes stages.py finds.
+changes stages.py finds. It is shown on a terminal, as a page, and as JSON of schema
+paribus.history/1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paribus.core import Comparison, Difference, Finding, Metric, UserError, usable
+from paribus.core import (
+    Comparison,
+    Difference,
+    Finding,
+    Metric,
+    UserError,
+    format_change,
+    units,
+    usable,
+)
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import pooled_ratios
+from paribus.logs import change_printed as printed
 from paribus.logs.change import Measured
 from paribus.logs.logs import arms_of
-from paribus.logs.stages import Stage, stages, step
+from paribus.logs.stages import LEAST_SIDE, LEAST_STUDIES, Stage, stages, step
 from paribus.logs.studies import are_studies, check_apart, differences, in_both, read
+from paribus.report import export, over_time, tables, wording
+from paribus.report.markup import Html, element, escape, join, pairs, table
+from paribus.report.printing import Row, heading, item, line, print_rows
+from paribus.words.lists import listed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SCHEMA = "paribus.history/1"
+SHORT_S = 10 * 86_400.0
+"""Seconds up to which days alone do not distinguish studies."""
 
 ERROR = 0.05
 """The share of histories without a change in which one is ever dated, over all benchmarks."""
@@ -170,3 +193,217 @@ def _dated(
     noticed = studies[before.noticed or since.first].day
     known = tuple(f for f in facts if f.kind != "unknown")
     return Dated(old.day, new.day, noticed, comparison, known)
+
+
+# --- a terminal ------------------------------------------------------------------------------
+
+
+def sentence(history: History) -> str:
+    """Return the changes in one sentence."""
+    first, last = history.days[0].started, history.days[-1].started
+
+    def day(one: Day) -> str:
+        return _day(one)[: 10 if last - first > SHORT_S else 16]
+
+    found = [
+        f"{one.arm} in {one.benchmark} by {_size(change)} between {day(change.before)} and"
+        f" {day(change.since)}"
+        for one in history.lines
+        for change in one.changes
+    ]
+    said = f"{units.count(len(history.days), 'study')} from {day(history.days[0])} to"
+    changed = f"the effect changed of {'; '.join(found)}" if found else "no effect changed"
+    if max(len(one.effects) for one in history.lines) < LEAST_STUDIES:
+        changed = f"too few to show a change, which takes {LEAST_STUDIES}"
+    return f"{said} {day(history.days[-1])}: {changed}."
+
+
+def basis(history: History) -> str:
+    """Return the note on changes: how many studies one takes, and how rarely one is false."""
+    over = "" if len(history.lines) == 1 else f" over all {len(history.lines)} effects"
+    return (
+        f"A change takes {LEAST_STUDIES} studies, {LEAST_SIDE} of them since it, more where they"
+        f" scatter. At most {units.percent(ERROR)} of histories without one ever show one{over}."
+        " Nothing controls what happens between studies: all that changed may be the cause."
+    )
+
+
+def _day(day: Day) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(day.started))
+
+
+def _size(change: Dated) -> str:
+    comparison = change.comparison
+    low, high = (f"{100 * (one - 1):+.1f}" for one in (comparison.low, comparison.high))
+    return f"{format_change(comparison.ratio)} [{low}, {high}]"
+
+
+def print_history(history: History, console: Console) -> None:
+    """Print a sentence, a row for each arm and benchmark, and each change with its facts."""
+    line(console, sentence(history), style="bold")
+    line(console, f"Factor: {history.factor}. Reference: {history.reference}.", style="dim")
+    console.print()
+    rows = [
+        Row([one.benchmark, one.arm, str(len(one.effects)), *_ends(one), str(len(one.changes))])
+        for one in history.lines
+    ]
+    head = ["benchmark", "arm", "studies", "first", "last", "changes"]
+    print_rows(console, head, rows, right=(2, 5), coloured=())
+    for one in history.lines:
+        for change in one.changes:
+            heading(console, f"{one.arm} in {one.benchmark}: {_size(change)}")
+            item(console, _when(change))
+            for text in _facts(change):
+                item(console, text)
+        if one.left:
+            item(console, _left(one), style="dim")
+    console.print()
+    line(console, basis(history), style="dim")
+
+
+def _ends(one: Line) -> tuple[str, str]:
+    """Return the first and the last effect, as times as slow."""
+    if not one.effects:
+        return "none", "none"
+    ends = (one.effects[0][1], one.effects[-1][1])
+    first, last = (wording.estimate(end.times(one.metric.better)) for end in ends)
+    return first, last
+
+
+def _when(change: Dated) -> str:
+    return (
+        f"after {change.before.name} ({_day(change.before)}) and before {change.since.name}"
+        f" ({_day(change.since)}); noticed with {change.noticed.name}"
+    )
+
+
+def _facts(change: Dated) -> Iterator[str]:
+    found = printed.changed(change.facts)
+    for difference, arms in found[: printed.MOST_SHOWN]:
+        yield printed.difference_text(difference, arms)
+    if len(found) > printed.MOST_SHOWN:
+        yield f"{len(found) - printed.MOST_SHOWN} more facts changed (history.json)"
+    if not found:
+        yield "no recorded fact changed between these two studies"
+
+
+def _left(one: Line) -> str:
+    names = listed([f"{day.name} ({word})" for day, word in one.left], 5)
+    return f"{one.arm} in {one.benchmark}: without an effect: {names}"
+
+
+# --- the page --------------------------------------------------------------------------------
+
+
+def body(history: History) -> Html:
+    """Return the body of the page: for each arm and benchmark a picture, and each change."""
+    head = element(
+        "header",
+        element("p", escape(history.question), kind="question"),
+        element("h1", escape(sentence(history))),
+        pairs([("Factor", history.factor), ("Reference", history.reference)]),
+    )
+    note = element("p", escape(basis(history)), kind="small")
+    return join(head, *(_section(history, one) for one in history.lines), note)
+
+
+def _section(history: History, one: Line) -> Html:
+    title = f"{one.benchmark}, {one.arm}"
+    said = f"{one.arm}: times as slow as {history.reference}; the line is the level of its time"
+    rows = [
+        [escape(_day(day)), escape(day.name), tables.ratio_of(known.times(one.metric.better))]
+        for day, known in one.effects
+    ]
+    values = table(["Began (UTC)", "Study", tables.TIMES], rows, title, left=(0, 1))
+    summary = element("summary", escape(units.count(len(rows), "study")))
+    return element(
+        "section",
+        element("h2", escape(title)),
+        element("figure", _picture(history, one), element("figcaption", escape(said))),
+        *(_change(change) for change in one.changes),
+        element("p", escape(_left(one)), kind="small") if one.left else "",
+        element("details", summary, values),
+        aria_label=title,
+    )
+
+
+def _change(change: Dated) -> Html:
+    facts = element("ul", *(element("li", escape(text)) for text in _facts(change)))
+    size = element("b", escape(_size(change)))
+    return element("div", size, escape(f" {_when(change)}"), facts, kind="line warning")
+
+
+def _picture(history: History, one: Line) -> Html:
+    slow = one.metric.better == "lower"
+    marks = [
+        over_time.Mark(
+            day.started,
+            known.times(one.metric.better),
+            "open",
+            f"{day.name}, {_day(day)}: {wording.estimate(known.times(one.metric.better))}",
+        )
+        for day, known in one.effects
+    ]
+    levels = [
+        (marks[first].at, marks[last].at, ratio if slow else 1 / ratio)
+        for first, last, ratio in one.levels
+    ]
+    changes = [
+        ((change.before.started + change.since.started) / 2, f"{_size(change)}, {_when(change)}")
+        for change in one.changes
+    ]
+    ends = (history.days[0].started, history.days[-1].started)
+    label = f"{one.benchmark}, {one.arm}: {units.count(len(marks), 'study')}"
+    return over_time.picture(label, marks, ends, levels, changes)
+
+
+# --- JSON ------------------------------------------------------------------------------------
+
+
+def to_json(history: History) -> dict[str, Any]:
+    """Return a history as JSON values (docs/history-schema.json)."""
+    return {
+        "schema": SCHEMA,
+        "sentence": sentence(history),
+        "question": history.question,
+        "factor": history.factor,
+        "reference": history.reference,
+        "error": ERROR,
+        "studies": [asdict(day) for day in history.days],
+        "lines": [_line_json(one) for one in history.lines],
+    }
+
+
+def _line_json(one: Line) -> dict[str, Any]:
+    return {
+        "benchmark": one.benchmark,
+        "arm": one.arm,
+        "metric": one.metric.name,
+        "better": one.metric.better,
+        "effects": [
+            {"study": day.name, "comparison": export.comparison_json(known)}
+            for day, known in one.effects
+        ],
+        "levels": [
+            {"first": one.effects[a][0].name, "last": one.effects[b][0].name, "ratio": ratio}
+            for a, b, ratio in one.levels
+        ],
+        "changes": [_change_json(change) for change in one.changes],
+        "left_out": [{"study": day.name, "word": word} for day, word in one.left],
+    }
+
+
+def _change_json(change: Dated) -> dict[str, Any]:
+    comparison = change.comparison
+    return {
+        "before": change.before.name,
+        "since": change.since.name,
+        "noticed": change.noticed.name,
+        "ratio": comparison.ratio,
+        "low": comparison.low,
+        "high": comparison.high if comparison.high < math.inf else None,
+        "facts": [
+            {"key": one.key, "arm": one.arm, "before": one.reference_value, "after": one.arm_value}
+            for one in change.facts
+        ],
+    }

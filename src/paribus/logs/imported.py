@@ -8,9 +8,8 @@ Launches without blocks are judged unpaired, and in pairs of neighbours in time 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from paribus import __version__
@@ -28,31 +27,24 @@ from paribus.core import (
     Metric,
     Notice,
     NoticeName,
+    Point,
     Reason,
     Selection,
     Settings,
     State,
     Study,
     UserError,
-    Word,
     grouped,
 )
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import Entry, Evidence
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import provenance, words
-from paribus.logs.intervals import (
-    Made,
-    enough,
-    not_in_turns,
-    numbered,
-    reserved,
-    stopping,
-    with_launches,
-)
-from paribus.logs.recordings import beside_facts
-from paribus.logs.settings import AS_READ, Moves, audited_columns
-from paribus.logs.tables.columns import Facts, sort_columns
+from paribus.logs.provenance import SAID, Made, not_in_turns, reserved
+from paribus.logs.recordings import with_reported
+from paribus.logs.settings import AS_READ, Moves
+from paribus.logs.shift import LEAST_LAUNCHES
+from paribus.logs.tables.columns import COLUMN, Facts, sort_columns
 from paribus.logs.tables.launches import Arrangement, Group, arrange, without_lacking
 from paribus.logs.tables.table import Table, shown
 from paribus.logs.unpaired import unpaired
@@ -60,6 +52,12 @@ from paribus.plan import Plan
 from paribus.stats.looks import Looks
 from paribus.stats.reliability import reliability
 from paribus.words.lists import listed
+
+CONFIDENCE = 0.95
+"""Confidence of the one look that a finished table allows."""
+
+MOST_BLOCKS = 10_000
+"""Blocks for which an interval is made, at most (stats/estimate.py)."""
 
 
 def _evidence(
@@ -104,26 +102,22 @@ def _figures(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> lis
                 at_s = group.times[arm][block] - begin if group.times and block else None
                 file = group.files.get(arm, {}).get(launch, "")
                 several.append(Figures(arm, block, 0, at_s, group.benchmark, known, cells, file))
-    return numbered(several)
+    return _numbered(several)
 
 
-def _joined(parts: Sequence[Judgement]) -> list[Figures]:
-    """Return the figures of several parts in a row, with their times since the first of all."""
-    begin = min((one.started for one in parts if one.started is not None), default=0.0)
-    several: list[Figures] = []
-    for part in parts:
-        later = (part.started or begin) - begin
-        several += (
-            one if one.at_s is None else one._replace(at_s=one.at_s + later) for one in part.figures
-        )
-    return numbered(several)
+def _numbered(several: Iterable[Figures]) -> list[Figures]:
+    """Return figures with the numbers of their launches, from 1."""
+    return [one._replace(launch=number) for number, one in enumerate(several, 1)]
 
 
-CONFIDENCE = 0.95
-"""Confidence of the one look that a finished table allows."""
+def _with_unpaired(paired: Sequence[Figures], every: Iterable[Figures]) -> list[Figures]:
+    """Return the figures of paired launches, and behind them those of the others in `every`.
 
-MOST_BLOCKS = 10_000
-"""Blocks for which an interval is made, at most (stats/estimate.py)."""
+    Launches are the same if benchmark, arm and file are.
+    """
+    seen = {(one.benchmark, one.arm, one.file) for one in paired}
+    others = (one for one in every if (one.benchmark, one.arm, one.file) not in seen)
+    return _numbered([*paired, *others])
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,57 +140,27 @@ class Answers:
 def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judgement:
     """Return the judgement of a user's table, in the same form as that of a study.
 
-    Blocks are paired as the table says. All other launches are judged as logs are (intervals.py):
-    unpaired, and in pairs where the arms alternate in time. Raises UserError for what the table
-    does not say and a comparison needs.
+    Blocks are paired as the table says. All other launches are judged as logs are: unpaired, and in
+    pairs where the arms alternate in time. `directory` is where the reports are written, "" for
+    nowhere. Raises UserError for what the table does not say and a comparison needs.
     """
     table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
     table, lacking = without_lacking(table)
-    found = arrange(table, answers.reference)
-    if found[0].kind == "blocks":
-        judgement = _judged(table, found[0], answers, directory, of="table")
-    else:
-        judgement = _of_launches(table, found, answers, directory)
-    judgement = replace(judgement, notices=(*_left_out(lacking), *judgement.notices))
-    return _with_columns(judgement, facts, answers.moves)
-
-
-def _of_launches(
-    table: Table, several: Sequence[Arrangement], answers: Answers, directory: str
-) -> Judgement:
-    """Return the judgement of launches without blocks, which are judged as logs are."""
-    unpaired_too, *_ = several
-    if several[0].kind == "neighbours":
-        (unpaired_too,) = arrange(table, answers.reference, paired=False)
-    every = {group.benchmark: group for group in unpaired_too.groups}
-    launches = {
-        label: [max(len(of[arm]) for of in group.figures.values()) for arm in unpaired_too.arms]
-        for label, group in every.items()
-    }
-    parts = []
-    for found in several:
-        by_number = grouped((enough(launches[g.benchmark]), g) for g in found.groups)
-        for many, groups in sorted(by_number.items(), reverse=True):
-            share = 0.5 if many else 1.0
-            mine = replace(found, groups=tuple(groups))
-            part = _judged(table, mine, answers, directory, of="table", share=share)
-            if many and found.kind == "neighbours":
-                alone = replace(unpaired_too, groups=tuple(every[g.benchmark] for g in groups))
-                of_launches = _judged(table, alone, answers, directory, of="table", share=share)
-                part = with_launches(part, of_launches)
-            elif many:
-                part = replace(part, notices=(stopping("table"), *part.notices))
-            parts.append(part)
-    of = {group.benchmark: group for found in several for group in found.groups}
-    together = replace(several[0], groups=tuple(of[label] for label in every))
-    whole = merged(parts, _study(table, together, answers, {}))
-    made = _made(table, unpaired_too.arms)
-    heads = [f.benchmark for f in whole.headlines if f.verdict.word is not Word.WITHHELD]
-    reported = not_in_turns(
-        unpaired_too.arms, {label: made[label] for label in heads if not made[label].in_turns}
-    )
-    whole = replace(whole, notices=(*reported, *whole.notices))
-    return reserved(whole, made)
+    several = arrange(table, answers.reference)
+    parts = [part for found in several for part in judge_arranged(table, found, answers)]
+    labels = dict.fromkeys(row.benchmark for row in table.rows)
+    order = {label: place for place, label in enumerate(labels)}
+    groups = [group for found in several for group in found.groups]
+    groups.sort(key=lambda group: order[group.benchmark])
+    whole = merged(parts, _study(table, several[0].arms, groups, answers))
+    reported: list[Notice] = []
+    if several[0].kind != "blocks":
+        made = _made(table, several[0].arms)
+        reported += not_in_turns(whole, made)
+        whole = reserved(whole, made, table.of)
+    notices = (*_left_out(lacking), *reported, *whole.notices)
+    whole = replace(whole, directory=directory, notices=notices)
+    return _with_columns(whole, facts, answers.moves)
 
 
 def _made(table: Table, arms: Sequence[str]) -> dict[str, Made]:
@@ -214,59 +178,79 @@ def _made(table: Table, arms: Sequence[str]) -> dict[str, Made]:
     }
 
 
-def judge_rows(
-    table: Table,
-    answers: Answers,
-    *,
-    directory: str,
-    tools: Mapping[str, str],
-    share: float,
-) -> Judgement:
-    """Return the judgement of logs whose figures are a table, paired in one way or not at all.
+def enough(counts: Sequence[int]) -> bool:
+    """Return whether the reference and another arm have launches enough for an unpaired interval.
 
-    `tools` names the benchmark of Paribus that a label of the table stands for. `share` is the
-    part of the error that this interval may take: 0.5 where the launches are enough to be judged
-    unpaired as well (intervals.py), else 1.
-    Raises UserError as `judge_table`.
+    `counts` are the launches of each arm, those of the reference first.
     """
-    table, lacking = without_lacking(table)
-    found, *others = arrange(table, answers.reference)
-    if others:  # times of logs that were paired alike are rounded to those of a table
-        (found,) = arrange(table, answers.reference, paired=False)
-    judgement = _judged(table, found, answers, directory, of="logs", tools=tools, share=share)
-    return replace(judgement, notices=(*_left_out(lacking), *judgement.notices))
+    reference, *others = counts
+    return min(reference, max(others)) >= LEAST_LAUNCHES
 
 
-def _judged(
-    table: Table,
-    found: Arrangement,
-    answers: Answers,
-    directory: str,
-    *,
-    of: provenance.Source,
-    tools: Mapping[str, str] = MappingProxyType({}),
-    share: float = 1.0,
-) -> Judgement:
+def judge_arranged(table: Table, found: Arrangement, answers: Answers) -> Iterator[Judgement]:
+    """Yield the judgements of an arrangement: of benchmarks with launches enough, then of others.
+
+    Where they are enough, they are judged unpaired, and in pairs if there are any: each interval
+    has half of the error. A verdict that the unpaired launches support stands, and pairs can only
+    add one where they do not. So the same figures get the same verdict as logs and as a table,
+    with and without their times.
+    """
+    by_number = grouped((enough(g.launches(found.arms)), g.benchmark) for g in found.alone)
+    if not by_number:
+        yield _judged(table, found, answers)
+    for many, labels in sorted(by_number.items(), reverse=True):
+        mine = [g for g in found.groups if g.benchmark in labels]
+        share = 0.5 if many else 1.0
+        part = _judged(table, replace(found, groups=tuple(mine)), answers, share)
+        if many and found.paired:
+            every = tuple(g for g in found.alone if g.benchmark in labels)
+            alone = _judged(table, replace(found, kind="apart", groups=every), answers, share)
+            part = _with_launches(part, alone)
+            if table.of == "logs":
+                part = replace(part, figures=_with_unpaired([*part.figures], alone.figures))
+        elif many:
+            part = replace(part, notices=(provenance.stopping(table.of), *part.notices))
+        yield part
+
+
+def _with_launches(paired: Judgement, alone: Judgement) -> Judgement:
+    """Return the judgement of pairs, with the findings of launches `alone` that have a verdict."""
+
+    def stronger(name: str) -> tuple[Finding, ...]:
+        of = {(f.benchmark, f.arm, f.metric.name, f.case): f for f in getattr(alone, name)}
+        both = [(of[f.benchmark, f.arm, f.metric.name, f.case], f) for f in getattr(paired, name)]
+        return tuple(one if one.verdict.word in SAID else pair for one, pair in both)
+
+    return replace(
+        paired,
+        headlines=stronger("headlines"),
+        others=stronger("others"),
+        cases=stronger("cases"),
+        design=f"{paired.design} {words.TWO_INTERVALS}",
+    )
+
+
+def _judged(table: Table, found: Arrangement, answers: Answers, share: float = 1.0) -> Judgement:
     """Return the judgement of the groups of `found`, with one interval each.
 
     A benchmark with more than one block is paired, and one look is taken; otherwise its launches
-    are judged unpaired (unpaired.py). `of` is what the user gave.
+    are judged unpaired (unpaired.py). `share` is the part of the error that the interval may take.
     """
-    metrics = _metrics(table, answers, tools)
-    study = _study(table, found, answers, tools)
+    metrics = _metrics(table, answers)
+    study = _study(table, found.arms, found.groups, answers)
     _check_blocks(found, table)
     # Arms share the error of one comparison: each is held against the reference.
     error = (1 - CONFIDENCE) / max(1, len(found.arms) - 1) * share
     parts = []
-    for groups in grouped(
-        ((len(group.names) > 1, provenance.one_each([group])), group) for group in found.groups
-    ).values():
+    for (paired, single), groups in grouped(
+        ((len(group.names) > 1, group.one_each), group) for group in found.groups
+    ).items():
         mine = replace(found, groups=tuple(groups))
-        if len(groups[0].names) > 1:
-            part = _with_times(_paired(mine, study, metrics, directory, error), table)
-        else:
-            part = unpaired(mine, study, metrics, directory, error)
-        parts.append(_described(part, table, mine, metrics, of, error))
+        judge = _paired if paired else unpaired
+        part = judge(mine, study, metrics, error)
+        if paired:
+            part = _with_times(part, table)
+        parts.append(_described(part, table, mine, metrics, error, single=single))
     return merged(parts, study)
 
 
@@ -275,17 +259,20 @@ def _described(
     table: Table,
     found: Arrangement,
     metrics: Mapping[str, Sequence[Metric]],
-    of: provenance.Source,
     error: float,
+    *,
+    single: bool,
 ) -> Judgement:
-    """Return the judgement of groups with what the table says of them, and fails to say."""
-    single = provenance.one_each(found.groups)
-    lost = {} if single else _lacking(found, of)
-    reported = list(provenance.notices(table, found, error, of, {label for label, _ in lost}))
+    """Return the judgement of groups with what the table says of them, and fails to say.
+
+    `single` is whether each arm has one launch.
+    """
+    lost = {} if single else _lacking(found, table.of)
+    reported = list(provenance.notices(table, found, error, {label for label, _ in lost}))
     judgement = replace(
         judgement,
         tallies=(),  # how many launches failed, a table does not show
-        design=provenance.design(table, found, of),
+        design=provenance.design(table, found),
         figures=_figures(found, metrics),
         notices=(*reported, *provenance.without_confounded(judgement.notices, reported)),
         versions={"python": platform.python_version(), "reported by": __version__},
@@ -313,24 +300,23 @@ def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement
     """Return the judgement of a table with the facts of the arms that its other columns show."""
     if not facts and not moves:
         return judgement
-    answer, by_arm = audited_columns(facts, judgement.study, moves)
     regarded = words.regarded(moves.part_of_arm, moves.keys)
     design = " ".join(filter(None, [judgement.design, regarded]))
-    return beside_facts(replace(judgement, design=design), answer, by_arm)
+    accepted = (f"{COLUMN}{name}" for name in moves.part_of_arm)
+    return with_reported(replace(judgement, design=design), facts, accepted)
 
 
-def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:
-    """Return the notice on metrics that not every arm has, or no notice.
+def _left_out(lacking: Mapping[tuple[str, str], list[str]]) -> list[Notice]:
+    """Return the notice on metrics that not every arm has, by benchmark and an arm that has them.
 
-    `lacking` are benchmark, arm and metric of each that was left out.
+    It is none if there are none.
     """
-    of = grouped(((benchmark, arm), metric) for benchmark, arm, metric in lacking)
-    every = [{"label": label, "arm": arm, "cases": names} for (label, arm), names in of.items()]
+    every = [{"label": label, "arm": arm, "cases": of} for (label, arm), of in lacking.items()]
     figures = {"all": every, "number": len(every)}
     return [Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=figures)] if every else []
 
 
-def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:
+def _lacking(found: Arrangement, of: str) -> dict[tuple[str, str], Because]:
     """Return by benchmark and arm why missing launches withhold a verdict."""
     lost: dict[tuple[str, str], Because] = {}
     for group in found.groups:
@@ -345,21 +331,21 @@ def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str],
     return lost
 
 
-def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[str, str]) -> Study:
-    reference, *others = found.arms
+def _study(table: Table, arms: Sequence[str], groups: Sequence[Group], answers: Answers) -> Study:
+    reference, *others = arms
     return Study(
         question=f"What do {listed(table.sources, last=' and ')} say of"
         f" {listed(others, last=' and ')} against {reference}?",
         factor=answers.factor or NO_FACTOR,
-        arms=tuple(Arm(name) for name in found.arms),
+        arms=tuple(map(Arm, arms)),
         benchmarks=tuple(
-            Selection(label, tools.get(label, label), 0, {}, endpoints=("median",))
-            for label in (group.benchmark for group in found.groups)
+            Selection(label, table.tools.get(label, label), 0, {}, endpoints=("median",))
+            for label in (group.benchmark for group in groups)
         ),
         settings=Settings(
             margin=answers.margin,
             confidence=CONFIDENCE,
-            blocks=max(len(group.names) for group in found.groups),
+            blocks=max(len(group.names) for group in groups),
         ),
         path=table.sources[0],
     )
@@ -368,9 +354,7 @@ def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[st
 # --- metrics --------------------------------------------------------------------------------
 
 
-def _metrics(
-    table: Table, answers: Answers, tools: Mapping[str, str]
-) -> dict[str, tuple[Metric, ...]]:
+def _metrics(table: Table, answers: Answers) -> dict[str, tuple[Metric, ...]]:
     """Return the metrics of each benchmark, the one that appears first deciding.
 
     Unit and direction are the table's, or the user's, or those of the benchmark of that name
@@ -393,7 +377,7 @@ def _metrics(
     found: dict[str, list[Metric]] = {}
     asked: list[str] = []
     for row in {(row.benchmark, row.metric): row for row in table.rows}.values():
-        known = _known(tools.get(row.benchmark, row.benchmark), row.metric)
+        known = _known(table.tools.get(row.benchmark, row.benchmark), row.metric)
         unit = row.unit or answers.unit or (known.unit if known else "")
         better = row.better or answers.directions.get(row.metric) or answers.better
         better = better or (known.better if known else "")
@@ -428,7 +412,6 @@ def _paired(
     found: Arrangement,
     study: Study,
     metrics: Mapping[str, tuple[Metric, ...]],
-    directory: str,
     error: float,
 ) -> Judgement:
     """Return the judgement of blocks: benchmarks with equally many blocks are judged together.
@@ -452,7 +435,7 @@ def _paired(
         evidence = _evidence(plan.metrics, mine, before)
         before += len(mine) * blocks * len(found.arms)
         over = dict.fromkeys(labels, True)
-        parts.append(judgement_of(plan, evidence, directory=directory, over=over))
+        parts.append(judgement_of(plan, evidence, directory="", over=over))
     return merged(parts, study)
 
 
@@ -467,13 +450,18 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         several = [finding for part in parts for finding in getattr(part, name)]
         return tuple(sorted(several, key=lambda finding: order[finding.benchmark]))
 
-    dated = [(part.started or 0.0, part) for part in parts if part.points]
-    begin = min((started for started, _ in dated), default=None)
-    points = [
-        replace(point, at_s=point.at_s + started - (begin or 0.0))
-        for started, part in dated
-        for point in part.points
-    ]
+    # Times of a part count from its start, or where no dates are known from no start at all.
+    begin = min((part.started for part in parts if part.started is not None), default=None)
+    zero = begin or 0.0
+    points: list[Point] = []
+    figures: list[Figures] = []
+    for part in parts:
+        started = part.started or zero
+        points += (replace(one, at_s=one.at_s + started - zero) for one in part.points)
+        figures += (
+            one if one.at_s is None else one._replace(at_s=one.at_s + (started - zero))
+            for one in part.figures
+        )
     points.sort(key=lambda point: point.at_s)
     # Of notices that say the same of the same benchmarks the last one stays.
     every = (notice for part in parts for notice in part.notices)
@@ -491,21 +479,23 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
-        figures=_joined(parts),
+        figures=_numbered(figures),
     )
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
-    """Return the judgement, without a time axis and what rests on one if the table has no times."""
-    judgement = replace(judgement, notices=tuple(_outlying(n) for n in judgement.notices))
+    """Return the judgement, without a time axis and what rests on one if the table has no times.
+
+    Outlying launches are named by block: a table has no logs to look into.
+    """
+    notices = (
+        replace(n, figures={**n.figures, "source": "table"})
+        if n.name is NoticeName.OUTLYING_LAUNCHES
+        else n
+        for n in judgement.notices
+        if table.timed or n.name not in provenance.NEED_TIMES
+    )
+    judgement = replace(judgement, notices=tuple(notices))
     if table.timed:
         return replace(judgement, started=judgement.started if table.dated else None)
-    kept = tuple(n for n in judgement.notices if n.name not in provenance.NEED_TIMES)
-    return replace(judgement, points=(), started=None, wall_s=0.0, notices=kept)
-
-
-def _outlying(notice: Notice) -> Notice:
-    """Return the notice of outlying launches by block: a table has no logs to look into."""
-    if notice.name is not NoticeName.OUTLYING_LAUNCHES:
-        return notice
-    return replace(notice, figures={**notice.figures, "source": "table"})
+    return replace(judgement, points=(), started=None, wall_s=0.0)

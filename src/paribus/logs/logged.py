@@ -7,7 +7,6 @@ verdict: copies, failed launches, other work in each arm, outputs that may be ca
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +18,6 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import (
     DatedBy,
-    Finding,
     Judgement,
     Metric,
     Notice,
@@ -27,7 +25,6 @@ from paribus.core import (
     Reason,
     Unreadable,
     UserError,
-    Word,
     grouped,
     natural,
 )
@@ -35,25 +32,17 @@ from paribus.judge.headlines import Because, withhold
 from paribus.logs import notices, words
 from paribus.logs.comparable import Unmatched, iterations, metrics_of, other_work
 from paribus.logs.copies import copied, identical_by_chance
-from paribus.logs.imported import Answers, judge_rows, merged
-from paribus.logs.intervals import (
-    alternate,
-    enough,
-    not_in_turns,
-    reserved,
-    stopping,
-    with_launches,
-    with_unpaired,
-)
+from paribus.logs.imported import Answers, enough, judge_arranged, merged
 from paribus.logs.labels import of_files, without_last_number
 from paribus.logs.log import Log, Unread
 from paribus.logs.notices import nothing, unread
 from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
-from paribus.logs.recordings import beside_facts
+from paribus.logs.provenance import alternate, not_in_turns, reserved
+from paribus.logs.recordings import with_reported
 from paribus.logs.repeats import unclear
-from paribus.logs.settings import audited, differing, is_place
-from paribus.logs.shift import LEAST_LAUNCHES
-from paribus.logs.tables.table import build
+from paribus.logs.settings import differing, facts_of_arms, is_place, part_of
+from paribus.logs.tables.launches import arrange
+from paribus.logs.tables.table import Table, build
 from paribus.readers.known import harnesses
 
 NOT_PRINTED = "not printed"
@@ -213,45 +202,28 @@ def alike(kinds: Iterable[Kind]) -> Iterable[list[Kind]]:
     ).values()
 
 
-def judged(
-    kinds: Sequence[Kind], arms: Sequence[str], answers: Answers, directory: str
-) -> Judgement:
-    """Return the judgement of kinds that are `alike`.
+def judged(kinds: Sequence[Kind], arms: Sequence[str], answers: Answers) -> Judgement:
+    """Return the judgement of kinds that are `alike`."""
 
-    Where the launches are enough they are judged unpaired, and in pairs if there are any; both
-    intervals share the error (intervals.py). Otherwise there are pairs alone.
-    """
-    tools = {kind.label: kind.tool for kind in kinds}
-    pairing, many = way(kinds[0]), _many(kinds[0])
+    def table_of(how: Pairing) -> Table:
+        tools = {kind.label: kind.tool for kind in kinds}
+        return replace(build([source_of(arms, how, kinds)]), tools=tools)
 
-    def of(how: Pairing) -> Judgement:
-        table = build([source_of(arms, how, kinds)])
-        share = 0.5 if many else 1.0
-        return judge_rows(table, answers, directory=directory, tools=tools, share=share)
-
-    part = of("time" if kinds[0].pairing == "time" else pairing)
-    by_label = {kind.label: kind for kind in kinds}
-    why = {
-        (head.benchmark, head.arm): _why_withheld(by_label[head.benchmark], head)
-        for head in part.headlines
-    }
-    part = withhold(part, lambda f: why.get((f.benchmark, f.arm)))
-    if many and pairing == "none":
-        part = replace(part, notices=(stopping("logs"), *part.notices))
-    elif many:
-        alone = of("none")
-        figures = with_unpaired([*part.figures], alone.figures)
-        part = replace(with_launches(part, alone), figures=figures)
-    of_kinds = {kind.label: made(kind.logs) for kind in kinds}
-    return reserved(_reported_when(part, kinds), of_kinds)
-
-
-def _reported_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
-    """Return a judgement whose notice on an unknown order says what would show it, if anything."""
-    dated = [made(kind.logs).by for kind in kinds]
-    dated_by = dated[0] if kinds[0].pairing in ("name", "order") and all(dated) else None
+    pairing = way(kinds[0])
+    table = table_of("time" if kinds[0].pairing == "time" else pairing)
+    (found,) = arrange(table, answers.reference)
+    if found.kind == "blocks" and _many(kinds[0]):
+        (alone,) = arrange(table_of("none"), answers.reference)
+        found = replace(found, alone=alone.groups)
+    (part,) = judge_arranged(table, found, answers)
+    dated_by = {kind.label: made(kind.logs).by for kind in kinds}
+    if pairing == "order":
+        part = withhold(part, lambda f: _by_order(dated_by[f.benchmark]))
+    # What would show an order that is not known, if anything.
+    shows = kinds[0].pairing in ("name", "order") and all(dated_by.values())
+    by = dated_by[kinds[0].label] if shows else None
     notices = (
-        replace(n, figures={**n.figures, "dated_by": dated_by})
+        replace(n, figures={**n.figures, "dated_by": by})
         if n.name is NoticeName.ORDER_UNKNOWN
         else n
         for n in part.notices
@@ -259,22 +231,11 @@ def _reported_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
     return replace(part, notices=tuple(notices))
 
 
-def _why_withheld(kind: Kind, head: Finding) -> Because | None:
-    """Return why the pairing of a kind withholds its verdict, None if it does not."""
-    dated_by = made(kind.logs).by
-    if way(kind) == "order":
-        if dated_by is None:
-            return Reason.TIMES_UNKNOWN, {}
-        return Reason.PAIRED_BY_ORDER, {"dated_by": dated_by}
-    has_interval = head.comparison is not None and math.isfinite(head.comparison.high)
-    if kind.pairing == "one" or way(kind) != "none" or has_interval:
-        return None
-    return Reason.TOO_FEW_LAUNCHES, {
-        "launches": {arm: kind.counts[arm] for arm in (next(iter(kind.counts)), head.arm)},
-        "fewest": LEAST_LAUNCHES,
-        "source": "logs",
-        "zones_unknown": dated_by is DatedBy.DATES_WITHOUT_ZONE,
-    }
+def _by_order(dated_by: DatedBy | None) -> Because:
+    """Return why logs that are paired in the order of their names have no verdict."""
+    if dated_by is None:
+        return Reason.TIMES_UNKNOWN, {}
+    return Reason.PAIRED_BY_ORDER, {"dated_by": dated_by}
 
 
 # --- figures of which nothing says whether lower or higher is better -------------------------
@@ -356,7 +317,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     logs, asked, answers = directed(_reference_first(logs, answers.reference), answers)
     parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
     for kinds in alike(logs.kinds):
-        part = judged(kinds, logs.arms, answers, directory)
+        part = judged(kinds, logs.arms, answers)
         ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
         designs += [_read_from(kinds, apart=ordered), part.design]
         parts.append(part)
@@ -368,15 +329,15 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         for s in part.study.benchmarks
     )
     study = replace(parts[0].study, benchmarks=selections)
-    whole = merged(parts, study)
+    of_kinds = {kind.label: made(kind.logs) for kind in logs.kinds}
+    whole = reserved(merged(parts, study), of_kinds, "logs")
     reasons = _reasons(logs)
     unknown = [n for n in whole.notices if n.name is NoticeName.ORDER_UNKNOWN]
     others = [n for n in whole.notices if n not in unknown[:-1]]
-    not_alternating = [k for k in logs.kinds if _has_verdict(whole, k) and not k.in_turns]
     notices = [
         *notices_of(logs),
         *asked,
-        *not_in_turns(logs.arms, {kind.label: made(kind.logs) for kind in not_alternating}),
+        *not_in_turns(whole, of_kinds),
         *_withholding(reasons),
         *_identical(logs),
         *others,
@@ -384,15 +345,16 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     notices.sort(key=lambda n: n.level != "warning")
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
     designs += filter(None, [words.regarded(answers.moves.part_of_arm, answers.moves.keys)])
-    whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
-    audit, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
-    return withhold(beside_facts(whole, audit, facts), lambda f: why.get(f.benchmark))
+    whole = replace(whole, directory=directory, design=" ".join(designs), notices=tuple(notices))
+    facts = {kind.label: facts_of_arms(kind.logs, logs.arms) for kind in logs.kinds}
+    whole = with_reported(whole, facts, map(part_of, answers.moves.part_of_arm))
+    return withhold(whole, lambda f: why.get(f.benchmark))
 
 
 def _reference_first(logs: Logs, reference: str) -> Logs:
     """Return logs in which the arm that --reference names is the first, where it names one.
 
-    A name of no arm changes nothing: `judge_rows` refuses it.
+    A name of no arm changes nothing: `arrange` refuses it.
     """
     arms = tuple(sorted(logs.arms, key=lambda arm: arm != reference))
     kinds = (
@@ -454,15 +416,6 @@ def _alike(one: Unmatched) -> str:
     """Return what makes files of the harness comparable that wrote the logs, "" for other logs."""
     harness = harnesses().get(one.tool)
     return harness.alike if harness else ""
-
-
-def _has_verdict(judgement: Judgement, kind: Kind) -> bool:
-    """Return whether some verdict on a kind is not withheld."""
-    return any(
-        head.verdict.word is not Word.WITHHELD
-        for head in judgement.headlines
-        if head.benchmark == kind.label
-    )
 
 
 def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:

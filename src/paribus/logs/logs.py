@@ -11,7 +11,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
@@ -116,7 +116,8 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 same = _shown(Path(before))
                 unread.append(Unread(Unreadable.SAME_FILE, same, arm=arm, name=name))
                 continue
-            files.append(_File(arm, name, place, status.st_mtime, status.st_size))
+            written = _rounded(status.st_mtime)
+            files.append(_File(arm, name, place, written, status.st_size))
     contents = read_files([(file.path, file.size) for file in files])
     for file, content in zip(files, contents, strict=True):
         logs += _logs(file, content.found)
@@ -199,22 +200,24 @@ def _files(
     Adds to `unread` why others are skipped; hidden files are skipped without a word. `others` are
     the paths of all arms.
     """
+
+    def skip(name: str, code: Unreadable, detail: str = "") -> None:
+        unread.append(Unread(code, detail, arm=arm, name=name))
+
+    found = [(path.name, str(path))]
     if path.is_dir():
         base = path / "logs" if (path / "plan.json").is_file() else path
-        found = sorted(_walk(arm, base, others, unread), key=lambda one: natural(one[0]))
-    else:
-        found = [(path.name, str(path))]
+        found = sorted(_walk(base, others, skip), key=lambda one: natural(one[0]))
     for name, file in found:
         try:
             status = os.stat(file)  # noqa: PTH116 - of thousands, each is no Path before it is read
         except OSError as error:
-            why = error.strerror or ""
-            unread.append(Unread(Unreadable.CANNOT_BE_READ, why, arm=arm, name=name))
+            skip(name, Unreadable.CANNOT_BE_READ, error.strerror or "")
             continue
         if not stat.S_ISREG(status.st_mode):
-            unread.append(Unread(Unreadable.NO_FILE, arm=arm, name=name))
+            skip(name, Unreadable.NO_FILE)
         elif file != str(path) and _is_source(Path(name)):
-            unread.append(Unread(Unreadable.NO_LOG, arm=arm, name=name))
+            skip(name, Unreadable.NO_LOG)
         else:
             yield name, file, status
 
@@ -224,22 +227,20 @@ def _is_source(name: Path) -> bool:
 
 
 def _walk(
-    arm: str, base: Path, others: set[str], unread: list[Unread]
+    base: Path, others: set[str], skip: Callable[[str, Unreadable, str], None]
 ) -> Iterator[tuple[str, str]]:
     """Yield name and path of all that is no folder below `base`, without the paths of `others`."""
 
     def failed(error: OSError) -> None:
         name = os.path.relpath(error.filename, top)
-        why = error.strerror or ""
-        unread.append(Unread(Unreadable.CANNOT_BE_READ, why, arm=arm, name=name))
+        skip(name, Unreadable.CANNOT_BE_READ, error.strerror or "")
 
     top = os.path.abspath(base)  # noqa: PTH100 - as in arms_of
     for folder, folders, names in os.walk(top, onerror=failed):
         inside = f"{folder[len(top) + 1 :]}/" if folder != top else ""
         for name in folders:
             if (Path(folder) / name).is_symlink():
-                why = Unreadable.LINK_TO_FOLDER
-                unread.append(Unread(why, arm=arm, name=inside + name))
+                skip(inside + name, Unreadable.LINK_TO_FOLDER, "")
         folders[:] = [n for n in folders if n[0] != "." and f"{folder}/{n}" not in others]
         for name in names:
             if name[0] != "." and f"{folder}/{name}" not in others:
@@ -256,9 +257,14 @@ def _logs(file: _File, found: Sequence[Log]) -> Iterator[Log]:
             name=f"{file.name}#{log.part}" if log.part else file.name,
             path=file.path,
             written=file.written,
-            at=log.date[0] if log.date else file.written,
+            at=_rounded(log.date[0]) if log.date else file.written,
             alone=tools.count(log.reading.benchmark) == 1,
         )
+
+
+def _rounded(at: float) -> float:
+    """Return a time rounded to 1 us, as dates are written."""
+    return round(at * 1e6) / 1e6
 
 
 def _shown(path: Path) -> str:

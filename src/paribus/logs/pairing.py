@@ -19,18 +19,11 @@ from typing import Any, Literal
 from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped, natural
 from paribus.logs.comparable import Skipped, Unmatched, comparable, metrics_of
 from paribus.logs.copies import of_one_run
-from paribus.logs.intervals import Made
-from paribus.logs.log import Log, Test, Unread
+from paribus.logs.log import Log, Unread, in_groups
+from paribus.logs.provenance import Made
 from paribus.logs.repeats import Repeats, by_case
 from paribus.logs.settings import AS_READ, Moves, regarded
-from paribus.logs.tables.cases import in_order
-from paribus.logs.tables.table import Row, Source
-
-Forms = Mapping[str, set[tuple[str, Direction, bool]]]
-"""By the name of a metric, each unit and direction that logs of one test give it.
-
-The bool is `Metric.unsaid`: the direction is not known.
-"""
+from paribus.logs.tables.table import Row, Source, in_order
 
 
 def with_one_unit(logs: Sequence[Log]) -> list[Log]:
@@ -40,16 +33,22 @@ def with_one_unit(logs: Sequence[Log]) -> list[Log]:
     other, or with other directions, its name says so, such as "time in ticks": metrics of two names
     are never compared.
     """
-    forms: dict[Test, dict[str, set[tuple[str, Direction, bool]]]] = {}
-    for log in logs:
-        mine = forms.setdefault(log.test, {})
-        for metric in log.metrics:
-            mine.setdefault(metric.name, set()).add((metric.unit, metric.better, metric.unsaid))
-    return [_by_unit(log, forms[log.test]) if log.metrics else log for log in logs]
+
+    def named(mine: Sequence[Log]) -> list[Log]:
+        forms: dict[str, set[tuple[str, Direction, bool]]] = {}
+        for metric in (metric for log in mine for metric in log.metrics):
+            form = (metric.unit, metric.better, metric.unsaid)
+            forms.setdefault(metric.name, set()).add(form)
+        return [_by_unit(log, forms) for log in mine]
+
+    return in_groups(logs, lambda log: log.test, named)
 
 
-def _by_unit(log: Log, forms: Forms) -> Log:
-    """Return a log with the unit, or the direction, in the name of each metric of several forms."""
+def _by_unit(log: Log, forms: Mapping[str, set[tuple[str, Direction, bool]]]) -> Log:
+    """Return a log with the unit, or the direction, in the name of each metric of several forms.
+
+    A form is a unit, a direction, and whether that is not known.
+    """
     names = {}
     for metric in log.metrics:
         several = forms[metric.name]
@@ -317,7 +316,7 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
             if pairing in ("time", "none"):
                 placed = {"launch": f"{log.arm}: {log.name}"}
             if pairing == "time":
-                placed |= {"time": round(log.at * 1e6) / 1e6, "clock": "a date with a time zone"}
+                placed |= {"time": log.at, "clock": "a date with a time zone"}
             for sample in log.reading.samples:
                 metric = metrics[sample.metric]
                 case = cases.get(sample.case)

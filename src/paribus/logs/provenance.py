@@ -1,18 +1,118 @@
-"""How the numbers of a table came about: its design in a sentence, and notices on what it lacks.
+"""How launches came about that no plan paired: when and in which order; what a verdict must say.
 
-Such as that nothing shows the order of launches within blocks, or that blocks are incomplete.
+A design in a sentence, a reservation in verdicts on arms that were not launched in turns, and
+notices, such as that nothing shows the order of launches within blocks, or that some lack an arm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from paribus.core import Notice, NoticeName
-from paribus.logs.tables.launches import Arrangement, Group
+from paribus.core import DatedBy, Finding, Judgement, Notice, NoticeName, Reason, Word
+from paribus.judge.headlines import with_findings
+from paribus.logs.tables.launches import Arrangement, Group, alternating, neighbours
 from paribus.logs.tables.table import Table
 from paribus.stats.estimate import fewest_pairs
 from paribus.words import tables as words
+
+SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+"""Verdicts that say something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """When the launches of each arm of a benchmark were made.
+
+    `by` is what says so, None for nothing. `times` are in seconds by arm; `dates` is whether they
+    count from 1970.
+    """
+
+    by: DatedBy | None = None
+    times: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    dates: bool = True
+
+    @property
+    def in_turns(self) -> bool:
+        """Return whether the times show that the arms alternate."""
+        return self.by is not None and alternate(self.times)
+
+
+def alternate(times: Mapping[str, Sequence[float]]) -> bool:
+    """Return whether enough launches have neighbours of the other arms to be paired."""
+    placed = [(at, arm) for arm, several in times.items() for at in several]
+    begins = neighbours([arm for _, arm in sorted(placed)], len(times))
+    return alternating(len(begins), len(times), len(placed))
+
+
+def stopping(source: str) -> Notice:
+    """Return the notice that nothing shows whether the number of launches was fixed before."""
+    return Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": source})
+
+
+def reserved(judgement: Judgement, made: Mapping[str, Made], source: str) -> Judgement:
+    """Return the judgement with what `made`, when launches were made, says of its verdicts.
+
+    One on arms that were not launched in turns has a reservation. One that is withheld for too few
+    launches says whether the time zone of dates is not known, and what the user gave, `source`.
+    """
+
+    def with_times(f: Finding) -> Finding:
+        of, more = made[f.benchmark], dict[str, Any]()
+        if f.verdict.word in SAID and not of.in_turns:
+            more = {"unless": _between(of, f.reference or judgement.reference, f.arm)}
+        elif f.verdict.code is Reason.TOO_FEW_LAUNCHES:
+            unknown = of.by is DatedBy.DATES_WITHOUT_ZONE
+            more = {"source": source, "zones_unknown": unknown}
+        figures = {**f.verdict.figures, **more}
+        return replace(f, verdict=replace(f.verdict, figures=figures)) if more else f
+
+    return with_findings(judgement, with_times)
+
+
+def _between(made: Made, *arms: str) -> dict[str, Any]:
+    """Return the figures of the reservation: from when to when the launches of `arms` were made."""
+    every = [at for arm in arms for at in made.times.get(arm, ())] if made.dates else []
+    first, last = (
+        (
+            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+            for at in (min(every), max(every))
+        )
+        if every
+        else (None, None)
+    )
+    return {"arms": list(arms), "dated_by": made.by, "first": first, "last": last}
+
+
+def not_in_turns(judgement: Judgement, made: Mapping[str, Made]) -> Iterator[Notice]:
+    """Yield notices on verdicts on arms that were not launched in turns, by when they were `made`.
+
+    Benchmarks of which the same is known share a notice: that one arm was launched before the
+    other, or that nothing shows the order.
+    """
+    reference, *others = (arm.name for arm in judgement.study.arms)
+    known = {f.benchmark for f in judgement.headlines if f.verdict.word is not Word.WITHHELD}
+    alike: dict[tuple[str | None, str, str], list[str]] = {}
+    for label, of in made.items():
+        for arm in others if label in known and not of.in_turns else ():
+            first = second = ""
+            if of.by:
+                one, other = sorted((reference, arm), key=lambda name: min(of.times[name]))
+                if max(of.times[one]) < min(of.times[other]):
+                    first, second = one, other
+            labels = alike.setdefault((of.by, first, second), [])
+            labels += [label] if label not in labels else []
+    for (dated_by, first, second), labels in alike.items():
+        figures = {"dated_by": dated_by}
+        if first:
+            figures |= {"first": first, "second": second}
+        name = NoticeName.ONE_ARM_AFTER_THE_OTHER if first else NoticeName.NOT_IN_TURNS
+        yield Notice(name, "warning", tuple(labels), figures)
+
+
+# --- the design of a table ---
 
 NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
 """Notices that rest on the order of launches: they are left out where it is not known."""
@@ -20,25 +120,22 @@ NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SI
 MOST_KEPT = 1000
 """Entries of a list in the figures of a notice."""
 
-Source = Literal["table", "logs"]
-"""What the user gave."""
 
-
-def design(table: Table, found: Arrangement, of: Source = "table") -> str:
+def design(table: Table, found: Arrangement) -> str:
     """Return in one sentence how the figures came about, as far as the table or the logs show.
 
     It names the benchmarks if they are not all of the table.
     """
     labels = [group.benchmark for group in found.groups]
     firsts = None
-    if table.timed and found.kind in ("blocks", "neighbours"):
+    if table.timed and found.paired:
         counts = [sum(column) for column in zip(*map(_firsts, found.groups), strict=True)]
         firsts = dict(zip(found.arms, counts, strict=True)) if any(counts) else None
     return words.design_of_table(
         table.sources,
         labels if len(labels) < len({row.benchmark for row in table.rows}) else (),
-        "single" if one_each(found.groups) else found.kind,
-        of=of,
+        "single" if _one_each(found) else found.kind,
+        of=table.of,
         firsts=firsts,
         gap_s=found.gap_s,
         several=found.several,
@@ -47,20 +144,16 @@ def design(table: Table, found: Arrangement, of: Source = "table") -> str:
 
 
 def notices(
-    table: Table,
-    found: Arrangement,
-    error: float,
-    of: Source = "table",
-    lacking: Container[str] = (),
+    table: Table, found: Arrangement, error: float, lacking: Container[str]
 ) -> Iterator[Notice]:
     """Yield the notices on the design of a table, warnings first.
 
-    `error` is that of one comparison of two arms, `of` what the user gave. In the benchmarks
-    `lacking` so many blocks are incomplete that a verdict is withheld: that is a warning.
+    `error` is that of one comparison of two arms. In the benchmarks `lacking` so many blocks are
+    incomplete that a verdict is withheld: that is a warning.
     """
-    if found.kind in ("blocks", "neighbours") and not one_each(found.groups):
-        yield from _order_notices(found, of)
-        yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
+    if found.paired and not _one_each(found):
+        yield from _order_notices(found, table.of)
+        yield stopping(table.of)
     fewest = fewest_pairs(error)
     if few := {g.benchmark: len(g.names) for g in found.groups if 1 < len(g.names) < fewest}:
         figures: dict[str, Any] = {"blocks": few, "fewest": fewest, "confidence": 1 - error}
@@ -90,10 +183,9 @@ def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple
     return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
 
 
-def one_each(groups: Iterable[Group]) -> bool:
+def _one_each(found: Arrangement) -> bool:
     """Return whether no arm has a second launch."""
-    of_cells = [of for group in groups for of in group.figures.values()]
-    return all(len(launches) < 2 for arms in of_cells for launches in arms.values())
+    return all(group.one_each for group in found.groups)
 
 
 def _firsts(group: Group) -> list[int]:
@@ -107,7 +199,7 @@ def _firsts(group: Group) -> list[int]:
     return list(counts.values())
 
 
-def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
+def _order_notices(found: Arrangement, of: str) -> Iterator[Notice]:
     """Yield the notice that the order is unknown, or for each arm that it always came first."""
     if not any(any(_firsts(group)) for group in found.groups):
         figures = {"source": of, "timed": found.groups[0].times is not None}

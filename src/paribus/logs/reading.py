@@ -213,7 +213,7 @@ def _no_tool(text: str) -> Unread:
     if found:
         return Unread(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):
-        return shown.refused(shown.line)
+        return shown
     return Unread(Unreadable.UNKNOWN_TOOL)
 
 

@@ -93,7 +93,8 @@ def readings(text: str, tagged: str = "") -> Held:
     for one in outputs:
         # A table without its title may have been pasted above it.
         if one.at and (likely := hint(one.text[: one.at])):
-            pasted.append(Output("", problems=[likely.refused(one.line(likely.line))]))
+            likely = replace(likely, line=one.line(likely.line))
+            pasted.append(Output("", problems=[likely]))
         _read(one)
         one.text = ""  # of a long file all are as long again
     lost += [one.failure for one in outputs if one.found and one.failure]
@@ -134,7 +135,7 @@ def _read(one: Output) -> None:
         one.problems.append(Unread(Unreadable.REFUSED, cause, one.name, line=one.line(1)))
     elif not one.readers and one.title:
         if likely := hint(one.text):
-            one.problems.append(likely.refused(one.title_line))
+            one.problems.append(replace(likely, line=one.title_line))
             return
         family = UNREAD.get(one.title.head, "IMB-MPI1")
         detail = f"{family}, {line_at(one.text, one.at).strip()[:LONGEST]!r}"

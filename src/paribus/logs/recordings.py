@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -102,17 +102,40 @@ def audit_recordings(
 def with_facts(judgement: Judgement, given: Sequence[str], reference: str) -> Judgement:
     """Return a judgement of figures from elsewhere with the audit of their machines' recordings.
 
-    `given` are the recordings in the order of the arms, or as ARM=PATH; see `beside_facts`.
+    `given` are the recordings in the order of the arms, or as ARM=PATH.
     """
     nodes = {arm: read_recordings(path) for arm, path in _by_arm(judgement, given, reference)}
-    study = judgement.study
-    known = [s for s in study.benchmarks if s.benchmark in BENCHMARKS]
-    layers = {s.label: BENCHMARKS[s.benchmark].layer for s in known}
-    answer = audit_study(study, layers, nodes, {}, {})
-    return beside_facts(judgement, answer, {arm: typical(of.values()) for arm, of in nodes.items()})
+    answer = audit_study(judgement.study, _layers(judgement.study), nodes, {}, {})
+    return _beside_facts(
+        judgement, answer, {arm: typical(of.values()) for arm, of in nodes.items()}
+    )
 
 
-def beside_facts(judgement: Judgement, answer: Audit, facts: Mapping[str, Facts]) -> Judgement:
+def _layers(study: Study) -> dict[str, str]:
+    known = (s for s in study.benchmarks if s.benchmark in BENCHMARKS)
+    return {s.label: BENCHMARKS[s.benchmark].layer for s in known}
+
+
+def with_reported(
+    judgement: Judgement, reported: Mapping[str, Mapping[str, Facts]], accepted: Iterable[str]
+) -> Judgement:
+    """Return a judgement of figures from elsewhere with the audit of the facts beside them.
+
+    `reported` are these facts by benchmark and arm; `accepted` are keys in which arms may differ,
+    by the user's word.
+    """
+    arms = [arm.name for arm in judgement.study.arms]
+    launches = {label: {arm: [of.get(arm, {})] for arm in arms} for label, of in reported.items()}
+    reasons = dict.fromkeys(accepted, "part of the arm, by --part-of-arm")
+    answer = audit_study(judgement.study, _layers(judgement.study), {}, launches, reasons)
+    every = {
+        arm: {key: value for of in reported.values() for key, value in of.get(arm, {}).items()}
+        for arm in arms
+    }
+    return _beside_facts(judgement, answer, every if any(every.values()) else {})
+
+
+def _beside_facts(judgement: Judgement, answer: Audit, facts: Mapping[str, Facts]) -> Judgement:
     """Return a judgement of figures from elsewhere with the audit of their arms, and its facts.
 
     If the factor is one that explains facts, a difference that it does not explain withholds

@@ -13,11 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paribus.audit.audit import Audit, audit_study
 from paribus.audit.classes import classify
-from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
-from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
+from paribus.core import Case, Reading, Sample, Scalar, UserError, grouped
 from paribus.logs.labels import WORDS, counted, in_all, only_numbered, without_name
 from paribus.logs.log import Log, in_groups
 from paribus.probes.discreet import discreet_value
@@ -29,9 +27,6 @@ from paribus.readers.settings import LINES, PRINTED
 RANKS = "ranks"
 SCRIPT = f"{PRINTED}script."
 """Prefix of facts that a script printed above an output."""
-
-COLUMN = "column."
-"""Prefix of facts that stand in a column of a table."""
 
 PLACED = ("rank", "thread", "node", "gpu", "device", "task", "process", "cpu", "core")
 """Words in the names of settings that two whole machines have in other numbers."""
@@ -53,8 +48,6 @@ class Moves:
 
 AS_READ = Moves()
 """Every setting is what the readers say."""
-
-_ACCEPTED = "part of the arm, by --part-of-arm"
 
 
 def part_of(name: str) -> str:
@@ -280,66 +273,11 @@ def _case_facts(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
 # --- the audit ----------------------------------------------------------------------------------
 
 
-def audited(
-    kinds: Mapping[str, Sequence[Log]], study: Study, moves: Moves
-) -> tuple[Audit, dict[str, Facts]]:
-    """Return the audit of the arms by the facts in their logs, and these facts by arm.
-
-    `kinds` are the logs that are compared, by their label. A fact with another value in every
-    launch of an arm is left out.
-    """
-    arms = [arm.name for arm in study.arms]
-    launches = {label: _of_arms(logs, arms) for label, logs in kinds.items()}
-    layers = {
-        label: BENCHMARKS[tool].layer if (tool := logs[0].reading.benchmark) in BENCHMARKS else ""
-        for label, logs in kinds.items()
-    }
-    return _audited(launches, layers, study, map(part_of, moves.part_of_arm))
-
-
-def audited_columns(
-    facts: Mapping[str, Mapping[str, Mapping[str, str]]], study: Study, moves: Moves
-) -> tuple[Audit, dict[str, Facts]]:
-    """Return the audit of the arms by columns of a table, and these facts by arm.
-
-    `facts` are those of each arm of each benchmark, by the name of the column.
-    """
-    reported = {
-        label: {
-            arm.name: {f"{COLUMN}{k}": v for k, v in of.get(arm.name, {}).items()}
-            for arm in study.arms
-        }
-        for label, of in facts.items()
-    }
-    accepted = (f"{COLUMN}{name}" for name in moves.part_of_arm)
-    return _audited(reported, dict.fromkeys(reported, ""), study, accepted)
-
-
-def _audited(
-    reported: Mapping[str, Mapping[str, Facts]],
-    layers: Mapping[str, str],
-    study: Study,
-    accepted: Iterable[str],
-) -> tuple[Audit, dict[str, Facts]]:
-    """Return the audit of the facts `reported` by benchmark and arm, and all facts by arm.
-
-    `layers` are those of the benchmarks; `accepted` are keys of facts in which arms may differ.
-    """
-    launches = {
-        label: {arm: [facts] for arm, facts in of.items()} for label, of in reported.items()
-    }
-    answer = audit_study(study, layers, {}, launches, dict.fromkeys(accepted, _ACCEPTED))
-    every: dict[str, Facts] = {
-        arm.name: {key: value for of in reported.values() for key, value in of[arm.name].items()}
-        for arm in study.arms
-    }
-    return answer, every if any(every.values()) else {}
-
-
-def _of_arms(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, dict[str, Any]]:
+def facts_of_arms(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the facts of each arm: the value in all its launches, or the list of several values.
 
-    No fact if the outputs of the arms name their settings differently.
+    A fact with another value in every launch of an arm is left out. No fact is returned if the
+    outputs of the arms name their settings differently.
     """
     mine = {arm: [log.reading.facts for log in logs if log.arm == arm] for arm in arms}
     keys = {key for log in logs for key in _facts(log.reading)}

@@ -16,15 +16,16 @@ from paribus.audit.audit import audit_study, of_nodes, ranked
 from paribus.audit.classes import classify
 from paribus.audit.values import ERROR
 from paribus.border import exists, is_directory, printable
-from paribus.core import Difference, LeftOut, Selection, UserError
+from paribus.core import Difference, LeftOut, Selection, UserError, format_factor
 from paribus.judge.conclude import Light, conclude, launch_facts
 from paribus.judge.evidence import collect
 from paribus.logs.change import Change, Changed, Measured, NotCompared, Step, changes
 from paribus.logs.logs import arms_of
-from paribus.logs.words_of_changes import sentence
 from paribus.plan import read_plan
 from paribus.probes.variables import discreet_env
 from paribus.store import Store
+from paribus.words import lists
+from paribus.words.lists import listed
 
 NOT_COMPARABLE = "are not studies of the same question"
 ABSENT = (None, "not given")
@@ -124,7 +125,32 @@ def _step(first: Measured, other: Measured, studies: int, *, lone: bool = False)
     if arms[0][0] != arms[0][1]:
         names = (f"{first.name} ({arms[0][0]})", f"{other.name} ({arms[0][1]})")
     text = sentence(names, first.judgement.reference, changed)
-    return Step(other, heads, cases, platform, equal, tuple(left), text)
+    return Step(first, other, heads, cases, platform, equal, tuple(left), text)
+
+
+def sentence(
+    studies: tuple[str, str], reference: str, changes: Sequence[tuple[str, str, str, float | None]]
+) -> str:
+    """Return changes in one sentence; each is arm, word, benchmark, and times as slow or None."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for arm, word, benchmark, ratio in changes:
+        size = f" ({format_factor(ratio)})" if ratio is not None else ""
+        groups.setdefault((arm, word), []).append(f"{benchmark}{size}")
+    parts = [
+        f"{_claim(word, arm, reference)} in {listed(of, 4, last=' and ')}"
+        for (arm, word), of in groups.items()
+    ]
+    return f"From {studies[0]} to {studies[1]}: {'; '.join(parts)}."
+
+
+def _claim(word: str, arm: str, reference: str) -> str:
+    """Return for example "bridged worsened against host"."""
+    arm, reference = lists.arm(arm), lists.arm(reference)
+    if word == "withheld":
+        return f"no verdict on the change of {arm}"
+    if word in ("undecided", "no data"):
+        return f"{word} for {arm}"
+    return f"{arm} {'is ' * (word == 'unchanged')}{word} against {reference}"
 
 
 def _size(one: Change) -> float | None:

@@ -8,9 +8,9 @@ there is a ratio without a verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from paribus.core import (
     Comparison,
@@ -27,7 +27,7 @@ from paribus.core import (
 )
 from paribus.judge.notices import stands, two_states
 from paribus.logs.shift import LEAST_LAUNCHES, levels, shift, word_p
-from paribus.logs.tables.launches import Arrangement, Cell, Group
+from paribus.logs.tables.launches import Arrangement, Group
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median, spread
 from paribus.stats.ties import fine, ties
@@ -39,6 +39,9 @@ MOST_RATIOS = 10_000
 Both = tuple[Sequence[float], Sequence[float]]
 """Values of the launches of the reference, and of the arm."""
 
+Valued = tuple[Finding, Both]
+"""A finding, and the values that it rests on."""
+
 Steps = dict[str, float]
 """By what the values of a case are too coarse for its verdict; empty if they are not.
 
@@ -48,41 +51,37 @@ ratio is within half of it of the median of all (stats/ties.py).
 
 
 def unpaired(
-    found: Arrangement,
-    study: Study,
-    metrics: Mapping[str, tuple[Metric, ...]],
-    directory: str,
-    error: float,
+    found: Arrangement, study: Study, metrics: Mapping[str, tuple[Metric, ...]], error: float
 ) -> Judgement:
     """Return the judgement of launches without blocks.
 
     Each comparison of two arms with LEAST_LAUNCHES or more launches has an interval that misses the
     truth in at most a share `error`; the others have the ratio of medians alone, and no verdict.
     """
-    heads, others, cases = [], [], []
+    heads: list[Finding] = []
+    others: list[Finding] = []
+    cases: list[Finding] = []
     for group in found.groups:
-        of = metrics[group.benchmark]
         for arm in found.arms[1:]:
-            rows = [_ratio(group, cell, found.arms[0], arm, of, study) for cell in group.figures]
-            head, *rest = (
-                _headline(mine)
-                for metric in of
-                if (mine := [row for row in rows if row.metric.name == metric.name])
-            )
-            counts = [
-                max(len(of_arms[name]) for of_arms in group.figures.values())
-                for name in (found.arms[0], arm)
+            arms = (found.arms[0], arm)
+            rows = _ratios(group, arms, metrics[group.benchmark], study)
+            several = [
+                _headline(group, metric, arms, [row for row, _ in rows if row.metric == metric])
+                for metric in metrics[group.benchmark]
+                if any(row.metric == metric for row, _ in rows)
             ]
-            if min(counts) >= LEAST_LAUNCHES:
-                rows, coarse = _cases(group, rows, (found.arms[0], arm), error)
-                head, *rest = _headlines(group, [head, *rest], coarse, found.arms[0], error)
-            cases += rows
-            heads.append(head)
-            others += [replace(one, decides=False) for one in rest]
+            judged = [row for row, _ in rows]
+            findings = [head for head, _ in several]
+            if min(group.launches(arms)) >= LEAST_LAUNCHES:
+                judged, coarse = _cases(rows, error)
+                findings = _headlines(several, arms, coarse, error)
+            cases += judged
+            heads.append(findings[0])
+            others += [replace(one, decides=False) for one in findings[1:]]
     return Judgement(
         study=study,
         plan_sha256="",
-        directory=directory,
+        directory="",
         sentence="",
         complete=True,
         headlines=tuple(heads),
@@ -101,7 +100,7 @@ def unpaired(
 def _notices(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[Notice]:
     """Yield notices on launches in two states, and on those far from all others."""
     levels: dict[str, dict[str, dict[int, float]]] = {}
-    far: list[_Far] = []
+    far: list[tuple[str, str, str, float]] = []  # benchmark, arm, name and times the usual
     number = 0
     for group in found.groups:
         merit = [cell for cell in group.figures if cell[0] == metrics[group.benchmark][0].name]
@@ -111,62 +110,116 @@ def _notices(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> Ite
             names, values = list(means), list(means.values())
             of_arms[arm] = dict(enumerate(values, start=number))
             number += len(values)
-            far += [
-                _Far(group.benchmark, arm, _name(names[i], arm, i), values[i])
-                for i in outlying(values)
-            ]
+            for at in outlying(values):
+                times = values[at] / launch_median(values)
+                far.append((group.benchmark, arm, _name(names[at], arm, at), times))
     yield from two_states(levels, paired=False)
     if far:
-        labels = tuple(dict.fromkeys(one.benchmark for one in far))
-        one = far[0]
-        times = one.value / launch_median([*levels[one.benchmark][one.arm].values()])
-        first = {"number": 0, "benchmark": one.benchmark, "arm": one.arm, "block": 0}
+        benchmark, arm, _, times = far[0]
+        first = {"number": 0, "benchmark": benchmark, "arm": arm, "block": 0}
         first |= {"outlying": times, "disturbed": ()}
-        figures = {"numbers": [], "logs": [one.name for one in far], "first": first}
+        figures = {"numbers": [], "logs": [name for *_, name, _ in far], "first": first}
+        labels = tuple(dict.fromkeys(label for label, *_ in far))
         yield Notice(NoticeName.OUTLYING_LAUNCHES, "note", labels, figures)
-
-
-class _Far(NamedTuple):
-    """A launch whose figure of merit, `value`, is far from those of all others of its arm."""
-
-    benchmark: str
-    arm: str
-    name: str
-    value: float
 
 
 def _name(launch: Any, arm: str, place: int) -> str:
     """Return the name of a launch, such as "old: run3.log", or else its place in its arm."""
-    named = isinstance(launch, tuple) and isinstance(launch[-1], str)
-    return launch[-1] if named else f"{arm}, value {place + 1}"
+    return launch if isinstance(launch, str) else f"{arm}, value {place + 1}"
+
+
+# --- ratios ----------------------------------------------------------------------------------
+
+
+def _ratios(
+    group: Group, arms: tuple[str, str], metrics: Sequence[Metric], study: Study
+) -> list[Valued]:
+    """Return the ratio of medians of each cell, without a verdict, and the values."""
+    known = {metric.name: metric for metric in metrics}
+    found: list[Valued] = []
+    for (name, case), of_arms in group.figures.items():
+        both = ([*of_arms[arms[0]].values()], [*of_arms[arms[1]].values()])
+        theirs, mine = map(spread, both)
+        row = Finding(
+            benchmark=group.benchmark,
+            arm=arms[1],
+            metric=known[name],
+            case=case,
+            margin=study.settings.margin or case_margin(known[name], theirs.median),
+            comparison=_without_interval(mine.median / theirs.median),
+            verdict=_too_few(arms, both),
+            reference_value=theirs,
+            arm_value=mine,
+        )
+        found.append((row, both))
+    return found
+
+
+def _headline(
+    group: Group, metric: Metric, arms: tuple[str, str], rows: Sequence[Finding]
+) -> Valued:
+    """Return the geometric mean over the cases of a metric, and the means of whole launches."""
+    cells = [of_arms for cell, of_arms in group.figures.items() if cell[0] == metric.name]
+    theirs, mine = ([*_means([of[arm] for of in cells]).values()] for arm in arms)
+    ratio = geometric_mean([row.comparison.ratio for row in rows if row.comparison])
+    head = replace(
+        rows[0],
+        case=None,
+        margin=headline_margin([row.margin for row in rows]),
+        comparison=_without_interval(ratio),
+        reference_value=_mean_spread(row.reference_value for row in rows),
+        arm_value=_mean_spread(row.arm_value for row in rows),
+    )
+    return head, (theirs, mine)
+
+
+def _mean_spread(of_rows: Iterable[Spread | None]) -> Spread:
+    several = [one for one in of_rows if one]
+    return Spread(
+        min(one.launches for one in several),
+        geometric_mean(one.median for one in several),
+        geometric_mean(one.low for one in several),
+        geometric_mean(one.high for one in several),
+    )
+
+
+def _means(cells: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
+    """Return, by launch, the geometric mean over cases, of launches that have all of them."""
+    whole = set(cells[0]).intersection(*cells[1:])
+    return {one: geometric_mean([cell[one] for cell in cells]) for one in cells[0] if one in whole}
+
+
+def _without_interval(ratio: float) -> Comparison:
+    return Comparison(blocks=0, ratio=ratio, low=0.0, high=float("inf"), level=0.95)
+
+
+def _too_few(arms: Sequence[str], both: Both) -> Verdict:
+    launches = dict(zip(arms, map(len, both), strict=True))
+    figures = {"launches": launches, "fewest": LEAST_LAUNCHES}
+    return Verdict(Word.WITHHELD, Reason.TOO_FEW_LAUNCHES, final=True, figures=figures)
 
 
 # --- intervals -------------------------------------------------------------------------------
 
 
-def _cases(
-    group: Group, rows: Sequence[Finding], arms: tuple[str, str], error: float
-) -> tuple[list[Finding], dict[str, list[Steps]]]:
+def _cases(rows: Sequence[Valued], error: float) -> tuple[list[Finding], dict[str, list[Steps]]]:
     """Return the cases of one arm with intervals and verdicts, and by metric the steps of each."""
-    values: list[Both] = [
-        ([*of_arms[arms[0]].values()], [*of_arms[arms[1]].values()])
-        for of_arms in group.figures.values()
-    ]
-    p = [word_p(*both, margin=row.margin) for row, both in zip(rows, values, strict=True)]
+    p = [word_p(*both, margin=row.margin) for row, both in rows]
     found: list[Finding] = []
     coarse: dict[str, list[Steps]] = {}
-    for row, both, level in zip(rows, values, levels(p, error), strict=True):
-        case, steps = _case(row, both, level, error, len(rows))
+    for (row, both), level in zip(rows, levels(p, error), strict=True):
+        case = _supported(row, both, level, error, {"cases": len(rows)})
+        if steps := _steps(case, both):
+            case = replace(case, verdict=_withheld(steps))
         found.append(case)
         coarse.setdefault(case.metric.name, []).append(steps)
     return found, coarse
 
 
 def _headlines(
-    group: Group,
-    heads: Sequence[Finding],
+    heads: Sequence[Valued],
+    arms: Sequence[str],
     coarse: Mapping[str, Sequence[Steps]],
-    reference: str,
     error: float,
 ) -> list[Finding]:
     """Return the headlines of the metrics of one arm with their intervals and verdicts.
@@ -174,19 +227,12 @@ def _headlines(
     The first decides; the verdicts of the others are corrected for the number of all of them. If
     half of the cases of a metric are too coarse, so is its headline.
     """
-    judged: list[tuple[Finding, Both]] = []
-    for head in heads:
-        cells = [cell for cell in group.figures if cell[0] == head.metric.name]
-        theirs, mine = (
-            list(_means([group.figures[cell][arm] for cell in cells]).values())
-            for arm in (reference, head.arm)
-        )
-        # Of a table some launches may lack some cells.
-        if min(len(theirs), len(mine)) >= LEAST_LAUNCHES:
-            judged.append((head, (theirs, mine)))
-        elif head is heads[0]:
-            whole = {reference: len(theirs), head.arm: len(mine)}
-            return [replace(one, verdict=_too_few(whole)) for one in heads]
+    # Of a table some launches may lack some cells.
+    judged = [(head, both) for head, both in heads if min(map(len, both)) >= LEAST_LAUNCHES]
+    first, whole = heads[0]
+    if not judged or judged[0][0] is not first:
+        too_few = _too_few(arms, whole)
+        return [replace(head, verdict=too_few) for head, _ in heads]
     p = [word_p(*both, margin=head.margin) for head, both in judged]
     found = []
     for (head, both), level in zip(judged, [1 - error, *levels(p, error)[1:]], strict=True):
@@ -207,103 +253,29 @@ def _supported(
 
     None is the level where its family of cases supports no verdict: then it is undecided.
     """
-    found = _with(finding, shift(*both, level=level or 1 - error))
-    verdict = found.verdict
-    if level is not None or verdict.word is Word.UNDECIDED:
-        return found
-    figures = {**verdict.figures, "otherwise": verdict.code, **family}
-    code = Reason.NOT_SUPPORTED_AMONG_CASES
-    return replace(found, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
-
-
-def _case(
-    row: Finding, both: Both, level: float | None, error: float, cases: int
-) -> tuple[Finding, Steps]:
-    """Return a case with its verdict, and by what its values are too coarse for it."""
-    found = _supported(row, both, level, error, {"cases": cases})
-    values = [value for side in both for value in side]
-    if fine(values, row.margin):
-        return found, {}
-    theirs, mine = ([*map(math.log, side)] for side in both)
-    most = MOST_RATIOS // len(theirs) + 1
-    ratios = [one - other for one in mine[:most] for other in theirs]
-    tied = ties(ratios, row.margin, values)
-    if not tied.too_coarse or stands(found, tied.quantum):
-        return found, {}
-    steps = {"share": tied.share, "quantum": tied.quantum}
-    return replace(found, verdict=_withheld(steps)), steps
-
-
-def _with(finding: Finding, comparison: Comparison) -> Finding:
-    """Return a finding with a comparison, and the verdict that follows from it."""
-    verdict = judge(
-        comparison, better=finding.metric.better, margin=finding.margin, last=True, needed=None
-    )
+    comparison = shift(*both, level=level or 1 - error)
+    better, margin = finding.metric.better, finding.margin
+    verdict = judge(comparison, better=better, margin=margin, last=True, needed=None)
+    if level is None and verdict.word is not Word.UNDECIDED:
+        figures = {**verdict.figures, "otherwise": verdict.code, **family}
+        code = Reason.NOT_SUPPORTED_AMONG_CASES
+        verdict = Verdict(Word.UNDECIDED, code, final=True, figures=figures)
     return replace(finding, comparison=comparison, verdict=verdict)
 
 
-def _too_few(launches: Mapping[str, int]) -> Verdict:
-    figures = {"launches": launches, "fewest": LEAST_LAUNCHES, "source": "table"}
-    figures |= {"zones_unknown": False}
-    return Verdict(Word.WITHHELD, Reason.TOO_FEW_LAUNCHES, final=True, figures=figures)
+def _steps(case: Finding, both: Both) -> Steps:
+    """Return by what the values of a case are too coarse for its verdict."""
+    values = [value for side in both for value in side]
+    if fine(values, case.margin):
+        return {}
+    theirs, mine = ([*map(math.log, side)] for side in both)
+    most = MOST_RATIOS // len(theirs) + 1
+    ratios = [one - other for one in mine[:most] for other in theirs]
+    tied = ties(ratios, case.margin, values)
+    if not tied.too_coarse or stands(case, tied.quantum):
+        return {}
+    return {"share": tied.share, "quantum": tied.quantum}
 
 
 def _withheld(figures: Mapping[str, float]) -> Verdict:
     return Verdict(Word.WITHHELD, Reason.TOO_COARSE, final=True, figures=figures)
-
-
-def _means(cells: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
-    """Return, by launch, the geometric mean over cases, of launches that have all of them."""
-    whole = set(cells[0]).intersection(*cells[1:])
-    return {one: geometric_mean([cell[one] for cell in cells]) for one in cells[0] if one in whole}
-
-
-# --- ratios ----------------------------------------------------------------------------------
-
-
-def _ratio(
-    group: Group, cell: Cell, reference: str, arm: str, metrics: Sequence[Metric], study: Study
-) -> Finding:
-    """Return the ratio of medians of one cell, without a verdict."""
-    metric = next(m for m in metrics if m.name == cell[0])
-    theirs, mine = (spread([*group.figures[cell][name].values()]) for name in (reference, arm))
-    launches = {reference: theirs.launches, arm: mine.launches}
-    return Finding(
-        benchmark=group.benchmark,
-        arm=arm,
-        metric=metric,
-        case=cell[1],
-        margin=study.settings.margin or case_margin(metric, theirs.median),
-        comparison=_without_interval(mine.median / theirs.median),
-        verdict=_too_few(launches),
-        reference_value=theirs,
-        arm_value=mine,
-    )
-
-
-def _headline(rows: Sequence[Finding]) -> Finding:
-    """Return the geometric mean over the cases of a figure of merit."""
-    references = [row.reference_value for row in rows if row.reference_value]
-    arms = [row.arm_value for row in rows if row.arm_value]
-    ratio = geometric_mean([row.comparison.ratio for row in rows if row.comparison])
-    return replace(
-        rows[0],
-        case=None,
-        margin=headline_margin([row.margin for row in rows]),
-        comparison=_without_interval(ratio),
-        reference_value=_mean_spread(references),
-        arm_value=_mean_spread(arms),
-    )
-
-
-def _mean_spread(spreads: Sequence[Spread]) -> Spread:
-    return Spread(
-        min(one.launches for one in spreads),
-        geometric_mean(one.median for one in spreads),
-        geometric_mean(one.low for one in spreads),
-        geometric_mean(one.high for one in spreads),
-    )
-
-
-def _without_interval(ratio: float) -> Comparison:
-    return Comparison(blocks=0, ratio=ratio, low=0.0, high=float("inf"), level=0.95)

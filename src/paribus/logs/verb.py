@@ -157,10 +157,11 @@ def compare(arguments: argparse.Namespace) -> int:
     if arguments.to and out is None:
         raise UserError("writes files", place="--to", fix="say where: add --out DIR")
     publications = shipped.read_published(arguments.beside)
-    if len(arguments.paths) == 1 and not (arguments.facts or any(_fixed(arguments).values())):
+    fixed = {name: getattr(arguments, name) for name in FIXED}
+    if len(arguments.paths) == 1 and not (arguments.facts or any(fixed.values())):
         arguments.paths = [study_of(arguments.paths[0])]
     if are_studies(arguments.paths):
-        _refuse_options(arguments)
+        _refuse_options(arguments, fixed)
         if len(arguments.paths) > 1:
             return changes(arguments.paths, out, arguments.fail_on, as_json=arguments.json)
         judgement = judged(arguments.paths[0])
@@ -192,14 +193,8 @@ def _direction(text: str) -> tuple[str, Direction]:
     return name, "lower" if word == "lower" else "higher"
 
 
-def _fixed(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options, and their values, that answer what a study directory fixes itself."""
-    return {name: getattr(arguments, name) for name in FIXED}
-
-
-def _refuse_options(arguments: argparse.Namespace) -> None:
-    """Raise UserError for options that a study fixes itself, or that need one study only."""
-    given = _fixed(arguments)
+def _refuse_options(arguments: argparse.Namespace, given: dict[str, Any]) -> None:
+    """Raise UserError for options that a study fixes itself (`given`), or that need one study."""
     if arguments.facts:
         fix = "leave it out: a study recorded the facts of its arms"
         raise UserError("is not possible with study directories", place="--facts", fix=fix)

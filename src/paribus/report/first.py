@@ -10,7 +10,7 @@ from paribus.report import lookup, sentences, tables, wording
 from paribus.report.advice import steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
-from paribus.report.markup import Html, element, escape, forest_of, join, prose, section
+from paribus.report.markup import Html, element, escape, forest_of, forest_row, join, prose, section
 from paribus.words.lists import listed
 from paribus.words.study import summary
 from paribus.words.values import consequences, notice_said, reason_of, warnings
@@ -125,22 +125,15 @@ def _row(judgement: Judgement, one: Effect, scale: Scale | None, *, several: boo
     elif one.times is not None and wording.has_interval(one.times):
         ratio = tables.ratio_of(one.times)
     values = wording.both(finding, "→")
-    why = reason_of(finding.verdict)
-    cells = [element("td", tables.chip_of(one.sign, one.word, one.kind, why))]
+    cells = [(Html(str(lookup.units_of(judgement, finding))), "number used")]
     if scale:
         drawn = bar(scale, finding.margin, [(one.times, one.kind)])
-        cells += [
-            element("td", drawn, kind="axis"),
-            element("td", ratio, kind="number"),
-            element("td", escape(values), kind=_kind(values)),
-        ]
-    cells.append(element("td", str(lookup.units_of(judgement, finding)), kind="number used"))
-    name = element("a", escape(finding.benchmark), href=place)
+        cells = [(drawn, "axis"), (ratio, "number"), (escape(values), _kind(values)), *cells]
+    name = join(element("a", escape(finding.benchmark), href=place), *arm, *failed)
     # Figures of a withheld verdict are drawn paler.
-    paler = {"kind": "held"} if finding.verdict.word is Word.WITHHELD else {}
-    return element(
-        "tr", element("th", name, *arm, *failed, scope="row", kind="text"), *cells, **paler
-    )
+    paler = "held" if finding.verdict.word is Word.WITHHELD else None
+    chip = tables.chip_of(one.sign, one.word, one.kind, reason_of(finding.verdict))
+    return forest_row(name, chip, *cells, kind=paler)
 
 
 def _kind(values: str) -> str:

@@ -110,6 +110,15 @@ def forest_of(
     return tabular(hidden, top, rows, f"forest {kind}".rstrip())
 
 
+def forest_row(
+    name: Html, verdict: Html, *cells: tuple[Html, str], kind: str | None = None
+) -> Html:
+    """Return a row of `forest_of`: what it is of, the verdict, and cells with their CSS classes."""
+    first = element("th", name, scope="row", kind="text")
+    others = (element("td", text, kind=k) for text, k in cells)
+    return element("tr", first, element("td", verdict), *others, kind=kind)
+
+
 def section(title: str, place: str, *content: str) -> Html:
     """Return a part of a page under its title, whose id is `place`; "" without content."""
     head = element("h2", escape(title), id=place)

@@ -205,7 +205,7 @@ def print_differences(
     facts are only counted, and long lists cut.
     """
     for kind, means in MEANS.items():
-        of_kind = _joined([d for d in differences if d.kind == kind])
+        of_kind = joined(_sorted([d for d in differences if d.kind == kind]))
         if not of_kind:
             continue
         if kind == "unknown" and not everything:
@@ -270,7 +270,7 @@ def print_section(judgement: Judgement, console: Console) -> None:
 def print_short(judgement: Judgement, console: Console) -> None:
     """Print one line on the differences between arms measured elsewhere, if there are any."""
     kinds = ("unexplained", "noted")
-    found = _joined([d for d in judgement.differences if d.kind in kinds])
+    found = joined(_sorted([d for d in judgement.differences if d.kind in kinds]))
     if lookup.measured(judgement) or not found:
         return
     shown = [f"{one.key} {one.reference_value} -> {one.arm_value}" for one, _ in found[:MOST_SHOWN]]
@@ -422,10 +422,10 @@ def _sorted(differences: Sequence[Difference]) -> list[Difference]:
     return sorted(differences, key=lambda d: (kinds.index(d.kind), -d.rank))
 
 
-def _joined(differences: Sequence[Difference]) -> list[tuple[Difference, list[str]]]:
+def joined(differences: Sequence[Difference]) -> list[tuple[Difference, list[str]]]:
     """Return the differences, equal ones of several arms once, each with its arms."""
     grouped: dict[tuple[object, ...], tuple[Difference, list[str]]] = {}
-    for d in _sorted(differences):
+    for d in differences:
         alike = (d.key, d.reference_value, d.arm_value, d.kind, d.node)
         grouped.setdefault(alike, (d, []))[1].append(d.arm)
     return list(grouped.values())

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -179,11 +179,25 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     The share is kept for independent p values and those that depend positively, as cases of one
     launch do (Benjamini & Yekutieli, Ann. Statist. 29 (2001) 1165).
     """
+    count = len(p_values)
+    return _from_largest(p_values, lambda place: count / (count - place))
+
+
+def hochberg(p_values: Sequence[float]) -> list[float]:
+    """Return the p values adjusted for the chance of any false one, if they depend positively.
+
+    Y. Hochberg, Biometrika 75 (1988) 800; positive dependence is that of cases of one launch.
+    """
+    return _from_largest(p_values, lambda place: place + 1)
+
+
+def _from_largest(p_values: Sequence[float], factor: Callable[[int], float]) -> list[float]:
+    """Return p values times the factor of their place from the largest, 0, and never growing."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i], reverse=True)
     adjusted = [1.0] * len(p_values)
     least = 1.0
     for place, i in enumerate(order):
-        least = min(least, p_values[i] * (len(p_values) / (len(p_values) - place)))
+        least = min(least, p_values[i] * factor(place))
         adjusted[i] = least
     return adjusted
 

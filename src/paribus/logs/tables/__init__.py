@@ -2,6 +2,5 @@
 
 files.py (CSV, Parquet, JSON Lines -> rows) -> table.py (checked together) -> columns.py (what other
 columns say) -> launches.py (one figure for each launch and cell, in blocks where the table has
-them). Another kind of input only needs to return a `Source`: nothing after `table.build` knows
-where numbers came from.
+them). Logs come to this as well: their figures are a `Source`, and its `Table` says so (`of`).
 """

@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from paribus.border import printable
 from paribus.core import Scalar, UserError, grouped
-from paribus.logs.tables.cases import in_order, scalar
-from paribus.logs.tables.table import Row, Table
+from paribus.logs.tables.table import Row, Table, in_order, scalar
 
 _COUNTS = re.compile(
     r"(?:.*[ _])?(?:run|reps?|repeat|repetition|replicate|trial|round|attempt|loop|iter"
@@ -25,8 +24,11 @@ _COUNTS = re.compile(
 )
 """Names of columns that count rows, date them, say where they were read, or how they spread."""
 
+COLUMN = "column."
+"""The beginning of the key of a fact that stands in a column."""
+
 Facts = dict[str, dict[str, dict[str, str]]]
-"""Values of facts by benchmark, arm and column."""
+"""Values of facts by benchmark, arm and key."""
 
 
 def distinguishes(name: str) -> bool:
@@ -64,11 +66,12 @@ def sort_columns(
         for name in [name for name, kind in named.items() if kind == "fact"]:
             for arm, values in _of_arms(name, mine).items():
                 of = facts.setdefault(benchmark, {}).setdefault(arm, {})
-                of[name] = ", ".join(dict.fromkeys(values))
+                of[f"{COLUMN}{name}"] = ", ".join(dict.fromkeys(values))
         for name in part_of_arm:
             for row in mine:
                 if (value := dict(row.case.items).get(name)) is not None:
-                    facts.setdefault(benchmark, {}).setdefault(row.arm, {})[name] = str(value)
+                    of = facts.setdefault(benchmark, {}).setdefault(row.arm, {})
+                    of[f"{COLUMN}{name}"] = str(value)
         used |= named.keys()
     left = tuple(name for name in table.ignored if name not in used)
     return replace(table, rows=rows, ignored=left), facts

@@ -22,7 +22,6 @@ from typing import Any
 
 from paribus.border import not_plain, open_regular, printable
 from paribus.core import Case, UserError, format_bytes
-from paribus.logs.tables.cases import read_case
 from paribus.logs.tables.table import (
     COLUMNS,
     NAMES,
@@ -33,6 +32,7 @@ from paribus.logs.tables.table import (
     Source,
     Table,
     build,
+    read_case,
     refuse,
     shown,
 )

@@ -15,8 +15,7 @@ from statistics import median
 from typing import Any, Literal
 
 from paribus.core import Case, UserError, grouped, natural
-from paribus.logs.tables.cases import case_key
-from paribus.logs.tables.table import Row, Table, shown
+from paribus.logs.tables.table import Row, Table, case_key, shown
 
 LEAST_PAIRED = 0.5
 """Share of all launches that must stand beside one of every other arm to count as paired.
@@ -24,79 +23,11 @@ LEAST_PAIRED = 0.5
 A coin for each launch would pair two thirds, ABAB and ABBA all; all A, then all B pair none.
 """
 
-Launch = tuple[str, str, str | float | None]
-"""Benchmark, arm, and the launch's name or time."""
+Launch = str | float | None
+"""A launch of an arm by its name, its time, or its number."""
 
-Placed = Sequence[tuple[Row, int]]
-"""Rows, each with the place of its block in the order of blocks, from 1."""
-
-
-def launch_of(row: Row) -> Launch:
-    """Return the launch of a row in a table without blocks, by its name, or else by its time."""
-    return row.benchmark, row.arm, row.launch or row.time
-
-
-def ordered_blocks(table: Table) -> tuple[tuple[str, ...], Placed]:
-    """Return the names of the blocks in order, and the rows with the place of their block.
-
-    The order is that of their first times, or else of their names, 9 before 10.
-    """
-    starts: dict[str, float] = {}
-    for row in table.rows:
-        starts[row.block] = min(starts.get(row.block, inf), 0.0 if row.time is None else row.time)
-    names = tuple(sorted(starts, key=lambda name: (starts[name], natural(name))))
-    position = {name: i for i, name in enumerate(names, 1)}
-    return names, [(row, position[row.block]) for row in table.rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Launches in blocks of neighbours in time.
-
-    `benchmarks` are those whose arms alternate. `blocks` are the names of their blocks, `placed`
-    the rows of launches that have neighbours; `unpaired` is how many launches have none. `gap_s`
-    is the median time from launch to launch within a block, in seconds.
-    """
-
-    benchmarks: frozenset[str]
-    blocks: tuple[str, ...]
-    placed: Placed
-    unpaired: int
-    gap_s: float
-
-
-def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
-    """Return the launches in blocks of neighbours in time, each arm once; None if there are none.
-
-    In order of time, as many launches as there are arms make a block if they are of different
-    arms; otherwise the earliest is skipped. That looks at times and arms only, never at
-    values, so it cannot favour an arm. Benchmarks most of whose launches have no neighbours are
-    left out.
-    """
-    starts: dict[Launch, float] = {}
-    for row in table.rows:
-        launch = launch_of(row)
-        starts[launch] = min(starts.get(launch, inf), inf if row.time is None else row.time)
-    # Of launches at one time none is known to be the first, so it may not be the reference's.
-    in_time = sorted(starts, key=lambda one: (starts[one], one[1], str(one[2])))
-    block_of: dict[Launch, int] = {}
-    gaps = []
-    benchmarks: dict[str, int] = {}
-    for benchmark, mine in grouped((launch[0], launch) for launch in in_time).items():
-        begins = neighbours([arm for _, arm, _ in mine], len(arms))
-        if not alternating(len(begins), len(arms), len(mine)):
-            continue
-        benchmarks[benchmark] = len(mine)
-        for number, begin in enumerate(begins, 1):
-            block = mine[begin : begin + len(arms)]
-            block_of |= dict.fromkeys(block, number)
-            gaps.append((starts[block[-1]] - starts[block[0]]) / max(1, len(arms) - 1))
-    if not benchmarks:
-        return None
-    placed = [(row, block_of[i]) for row in table.rows if (i := launch_of(row)) in block_of]
-    names = tuple(str(i + 1) for i in range(max(block_of.values())))
-    left = sum(benchmarks.values()) - len(block_of)
-    return Paired(frozenset(benchmarks), names, placed, left, median(gaps))
+Placed = Sequence[tuple[Row, Any]]
+"""Rows of one benchmark, each with its launch, or the number of its block, from 1."""
 
 
 def neighbours(arms: Sequence[str], count: int) -> list[int]:
@@ -162,6 +93,15 @@ class Group:
     attempted: int = 0
     files: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
 
+    def launches(self, arms: Iterable[str]) -> list[int]:
+        """Return how many launches, or blocks, each of `arms` has."""
+        return [max(len(of[arm]) for of in self.figures.values()) for arm in arms]
+
+    @property
+    def one_each(self) -> bool:
+        """Return whether no arm has a second launch."""
+        return max(self.launches(next(iter(self.figures.values())))) < 2
+
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
@@ -172,6 +112,7 @@ class Arrangement:
     `several`: whether a value is the median of the launches of one arm in a block.
     `sampled`: whether a launch is the median of its samples. Without both, it is one row.
     `unpaired`: how many launches have no neighbour; `gap_s`: the median time between neighbours.
+    `alone`: the same benchmarks by launch, none where their blocks alone are judged.
     """
 
     kind: Kind
@@ -181,78 +122,72 @@ class Arrangement:
     sampled: bool = False
     unpaired: int = 0
     gap_s: float = 0.0
+    alone: tuple[Group, ...] = ()
+
+    @property
+    def paired(self) -> bool:
+        """Return whether launches are in blocks."""
+        return self.kind in ("blocks", "neighbours")
 
 
-def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
-    """Return a table without the metrics that some arm has nowhere, and a list of these.
+def without_lacking(table: Table) -> tuple[Table, dict[tuple[str, str], list[str]]]:
+    """Return a table without the metrics that some arm has nowhere, and the names of these.
 
-    Each is its benchmark, an arm that has it, and its name. So a p99 that one arm lacks does not
-    keep the rest from being compared. The first metric of a benchmark, which decides, is kept:
-    `arrange` refuses the table if an arm lacks it.
+    They are by benchmark, and an arm that has them. So a p99 that one arm lacks does not keep the
+    rest from being compared. The first metric of a benchmark, which decides, is kept: `arrange`
+    refuses the table if an arm lacks it.
     """
     arms = {row.arm for row in table.rows}
-    having: dict[tuple[str, str], dict[str, None]] = {}
+    having: dict[str, dict[str, dict[str, None]]] = {}
     for row in table.rows:
-        having.setdefault((row.benchmark, row.metric), {})[row.arm] = None
-    first: dict[str, str] = {}
-    for benchmark, metric in having:
-        first.setdefault(benchmark, metric)
-    lacking = {
-        cell: next(iter(mine))
-        for cell, mine in having.items()
-        if len(mine) < len(arms) and first[cell[0]] != cell[1]
+        having.setdefault(row.benchmark, {}).setdefault(row.metric, {})[row.arm] = None
+    left = {
+        (benchmark, name): next(iter(mine))
+        for benchmark, metrics in having.items()
+        for name, mine in [*metrics.items()][1:]
+        if len(mine) < len(arms)
     }
-    if not lacking:
-        return table, []
-    rows = [row for row in table.rows if (row.benchmark, row.metric) not in lacking]
-    return replace(table, rows=rows), [(one, arm, name) for (one, name), arm in lacking.items()]
+    rows = [row for row in table.rows if (row.benchmark, row.metric) not in left]
+    lacking = grouped(((benchmark, arm), name) for (benchmark, name), arm in left.items())
+    return replace(table, rows=rows), lacking
 
 
-def arrange(table: Table, reference: str = "", *, paired: bool = True) -> tuple[Arrangement, ...]:
+def arrange(table: Table, reference: str = "") -> tuple[Arrangement, ...]:
     """Return the launches of `table`, the arm `reference` (or the first to appear) first.
 
     Benchmarks whose arms alternate in time are apart from those whose arms do not: what pairs the
     launches of one says nothing of another. The figure of a launch is the median of its samples,
-    that of an arm in a block the median of its launches. Without `paired` neighbours in time are
-    not paired, and it is one arrangement. Raises UserError for fewer than two arms, two rows of
-    the same sample, and a benchmark or case that an arm has nowhere.
+    that of an arm in a block the median of its launches. Raises UserError for fewer than two arms,
+    two rows of the same sample, and a benchmark or case that an arm has nowhere.
     """
     arms = _arms(table, reference)
     _check_whole(table.rows, arms)
+    every = grouped((row.benchmark, row) for row in table.rows)
     sampled = "sample" in table.columns
     if "block" in table.columns:
-        names, placed = ordered_blocks(table)
-        groups = tuple(_blocks(table, arms, names, placed))
-        return (Arrangement("blocks", arms, groups, "launch" in table.columns, sampled),)
-    found = []
-    if paired and table.timed and (pairs := pair_neighbours(table, arms)):
-        groups = tuple(_blocks(table, arms, pairs.blocks, pairs.placed))
-        how = (False, sampled, pairs.unpaired, pairs.gap_s)
-        found.append(Arrangement("neighbours", arms, groups, *how))
-        rows = [row for row in table.rows if row.benchmark not in pairs.benchmarks]
-        table = replace(table, rows=rows)
-    if table.rows:
-        # A row is a launch unless columns say which rows are samples of one.
-        each = not {"launch", "time", "sample"} & table.columns
-        launches = _numbered(table) if each else [(row, launch_of(row)) for row in table.rows]
-        files = _files(table, launches)
+        names = _blocks_in_order(table.rows)
+        numbers = {name: number for number, name in enumerate(names, 1)}
         groups = tuple(
-            Group(benchmark, _ordered(figures), files=files[benchmark])
-            for benchmark, figures in _figures(table, launches).items()
+            _in_blocks(table, [(row, numbers[row.block]) for row in rows], arms, names)
+            for rows in every.values()
         )
-        kind: Kind = "apart" if table.timed else "unordered"
-        found.append(Arrangement(kind, arms, groups, False, sampled))
-    return tuple(found)
-
-
-def _numbered(table: Table) -> list[tuple[Row, int]]:
-    """Return rows with the number of their launch: the n-th value of each arm and cell is of n."""
-    seen: Counter[tuple[str, str, str, Case]] = Counter()
+        return (Arrangement("blocks", arms, groups, "launch" in table.columns, sampled),)
+    blocks = {name: _neighbours(rows, arms) for name, rows in every.items() if table.timed}
+    paired = [name for name, several in blocks.items() if several]
+    groups = tuple(_by_block(table, every[name], arms, blocks[name]) for name in paired)
+    alone = [_by_launch(table, rows) for rows in every.values()]
     found = []
-    for row in table.rows:
-        seen[cell := (row.benchmark, row.arm, row.metric, row.case)] += 1
-        found.append((row, seen[cell]))
-    return found
+    if paired:
+        mine = tuple(group for group in alone if group.benchmark in paired)
+        ends = [(one[0], one[-1]) for name in paired for one in blocks[name]]
+        gap_s = median((last[0] - first[0]) / max(1, len(arms) - 1) for first, last in ends)
+        launches = sum(len(of_arm) for group in mine for of_arm in group.files.values())
+        left = launches - len(arms) * len(ends)
+        found.append(Arrangement("neighbours", arms, groups, False, sampled, left, gap_s, mine))
+    if rest := tuple(group for group in alone if group.benchmark not in paired):
+        kind: Kind = "apart" if table.timed else "unordered"
+        found.append(Arrangement(kind, arms, rest, False, sampled, alone=rest))
+    return tuple(found)
 
 
 def _arms(table: Table, reference: str) -> tuple[str, ...]:
@@ -291,26 +226,26 @@ def _check_whole(rows: Iterable[Row], arms: Sequence[str]) -> None:
         )
 
 
-def _figures(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, Figures]:
-    """Return the figures of each benchmark by cell, arm and block (or launch), as they appear.
+def _figures(table: Table, placed: Placed) -> Figures:
+    """Return the figures of a benchmark, metrics as they appear, and cases in order.
 
     Raises UserError for two rows of one launch and cell that have no sample, or the same.
     """
-    together = grouped(
-        ((row.benchmark, (row.metric, row.case), row.arm, block), row) for row, block in placed
-    )
-    found: dict[str, dict[Cell, dict[str, dict[Any, float]]]] = {}
-    for (benchmark, cell, arm, block), rows in together.items():
-        of_arm = found.setdefault(benchmark, {}).setdefault(cell, {}).setdefault(arm, {})
+    together = grouped((((row.metric, row.case), row.arm, block), row) for row, block in placed)
+    figures: dict[Cell, dict[str, dict[Any, float]]] = {}
+    for (cell, arm, block), rows in together.items():
+        of_arm = figures.setdefault(cell, {}).setdefault(arm, {})
         of_arm[block] = rows[0].value if len(rows) == 1 else _figure(table, rows)
-    return dict(found)
+    rank = {metric: i for i, metric in enumerate(dict.fromkeys(metric for metric, _ in figures))}
+    cells = sorted(figures, key=lambda cell: (rank[cell[0]], case_key(cell[1])))
+    return {cell: figures[cell] for cell in cells}
 
 
-def _files(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, dict[str, dict[Any, str]]]:
-    """Return by benchmark, arm, and block (or launch) the file in which its first row is."""
-    found: dict[str, dict[str, dict[Any, str]]] = {}
+def _files(table: Table, placed: Placed) -> dict[str, dict[Any, str]]:
+    """Return by arm, and block or launch, the file in which its first row is."""
+    found: dict[str, dict[Any, str]] = {}
     for row, block in placed:
-        of_arm = found.setdefault(row.benchmark, {}).setdefault(row.arm, {})
+        of_arm = found.setdefault(row.arm, {})
         if block not in of_arm:
             within = (name for name in table.sources if row.place.startswith(f"{name}, row "))
             of_arm[block] = next(within, row.place)
@@ -345,57 +280,105 @@ def _median(values: list[float]) -> float:
     return low if low == high else low / 2 + high / 2
 
 
-def _ordered(figures: Figures) -> Figures:
-    """Return figures with their metrics as they appear, and cases in order."""
-    rank = {metric: i for i, metric in enumerate(dict.fromkeys(metric for metric, _ in figures))}
-    cells = sorted(figures, key=lambda cell: (rank[cell[0]], case_key(cell[1])))
-    return {cell: figures[cell] for cell in cells}
+# --- launches ---
+
+
+def _launch_of(row: Row) -> Launch:
+    return row.launch or row.time
+
+
+def _by_launch(table: Table, rows: Sequence[Row]) -> Group:
+    """Return a benchmark with its figures by launch.
+
+    A row is a launch unless columns say which rows are samples of one: the n-th value of each arm
+    and cell is of launch n.
+    """
+    placed: list[tuple[Row, Launch]] = [(row, _launch_of(row)) for row in rows]
+    if not {"launch", "time", "sample"} & table.columns:
+        seen: Counter[tuple[str, str, Case]] = Counter()
+        placed = []
+        for row in rows:
+            seen[cell := (row.arm, row.metric, row.case)] += 1
+            placed.append((row, seen[cell]))
+    return Group(rows[0].benchmark, _figures(table, placed), files=_files(table, placed))
 
 
 # --- blocks ---
 
 
-def _blocks(
-    table: Table, arms: Sequence[str], names: Sequence[str], placed: Placed
-) -> Iterable[Group]:
-    """Yield every benchmark with its launches in blocks; `names` are those of all blocks."""
-    starts: dict[tuple[str, str, int], float] = {}
-    for row, block in placed if table.timed else ():
-        key = row.benchmark, row.arm, block
-        starts[key] = min(starts.get(key, inf), inf if row.time is None else row.time)
-    files = _files(table, placed)
-    for benchmark, figures in _figures(table, placed).items():
-        group = _group(benchmark, _ordered(figures), arms, names, starts)
-        group = replace(group, files=files[benchmark])
-        if not group.numbers:
-            lack = "; ".join(f"block {shown(b)} lacks {what}" for b, what in group.left_out[:3])
-            raise UserError(
-                f"no block of benchmark {shown(benchmark)} is complete in all arms: {lack}",
-                place=", ".join(table.sources),
-                fix="give the rows that belong to one block the same name in the column block",
-            )
-        yield group
+def _blocks_in_order(rows: Iterable[Row]) -> list[str]:
+    """Return the names of blocks by their first times, or else by themselves, 9 before 10."""
+    starts: dict[str, float] = {}
+    for row in rows:
+        starts[row.block] = min(starts.get(row.block, inf), 0.0 if row.time is None else row.time)
+    return sorted(starts, key=lambda name: (starts[name], natural(name)))
 
 
-def _group(
-    benchmark: str,
-    figures: Figures,
-    arms: Sequence[str],
-    names: Sequence[str],
-    starts: Mapping[tuple[str, str, int], float],
-) -> Group:
-    """Return one benchmark with the figures of the blocks that every arm has complete.
+def _neighbours(rows: Iterable[Row], arms: Sequence[str]) -> list[list[tuple[float, str, Launch]]]:
+    """Return the launches of a benchmark in blocks of neighbours in time, each arm once.
 
-    `starts` are the times of launches by benchmark, arm and block, empty without times.
+    A launch has its start, its arm, and its name or time. In order of time, as many launches as
+    there are arms make a block if they are of different arms; otherwise the earliest is skipped.
+    That looks at times and arms only, never at values, so it cannot favour an arm. No block is
+    returned if most launches have no neighbours.
     """
+    starts: dict[tuple[str, Launch], float] = {}
+    for row in rows:
+        launch = (row.arm, _launch_of(row))
+        starts[launch] = min(starts.get(launch, inf), inf if row.time is None else row.time)
+    # Of launches at one time none is known to be the first, so it may not be the reference's.
+    in_time = sorted(
+        ((at, arm, launch) for (arm, launch), at in starts.items()),
+        key=lambda one: (one[0], one[1], str(one[2])),
+    )
+    begins = neighbours([arm for _, arm, _ in in_time], len(arms))
+    if not alternating(len(begins), len(arms), len(in_time)):
+        return []
+    return [in_time[begin : begin + len(arms)] for begin in begins]
+
+
+def _by_block(
+    table: Table,
+    rows: Sequence[Row],
+    arms: Sequence[str],
+    blocks: Sequence[Sequence[tuple[float, str, Launch]]],
+) -> Group:
+    """Return a benchmark in the blocks of `_neighbours`, whose names are their numbers."""
+    number = {(arm, one): n for n, block in enumerate(blocks, 1) for _, arm, one in block}
+    of_rows = ((row, (row.arm, _launch_of(row))) for row in rows)
+    placed = [(row, number[launch]) for row, launch in of_rows if launch in number]
+    return _in_blocks(table, placed, arms, [str(n) for n in range(1, len(blocks) + 1)])
+
+
+def _in_blocks(table: Table, placed: Placed, arms: Sequence[str], names: Sequence[str]) -> Group:
+    """Return a benchmark with the figures of the blocks that every arm has complete.
+
+    `names` are those of all blocks. Raises UserError if none is complete.
+    """
+    figures, benchmark = _figures(table, placed), placed[0][0].benchmark
+    times: dict[str, dict[int, float]] = {arm: {} for arm in arms}
+    for row, block in placed if table.timed else ():
+        of_arm = times[row.arm]
+        of_arm[block] = min(of_arm.get(block, inf), inf if row.time is None else row.time)
     counts: dict[int, dict[str, int]] = {}
     for of_arms in figures.values():
         for arm, of_blocks in of_arms.items():
             for block in of_blocks:
-                of = counts.setdefault(block, dict.fromkeys(arms, 0))
-                of[arm] += 1
+                counts.setdefault(block, dict.fromkeys(arms, 0))[arm] += 1
     attempted = sorted(counts)
     kept = [block for block in attempted if min(counts[block].values()) == len(figures)]
+    left_out = tuple(
+        (names[block - 1], _what_lacks(counts[block], len(figures)))
+        for block in attempted
+        if min(counts[block].values()) < len(figures)
+    )
+    if not kept:
+        lack = "; ".join(f"block {shown(name)} lacks {what}" for name, what in left_out[:3])
+        raise UserError(
+            f"no block of benchmark {shown(benchmark)} is complete in all arms: {lack}",
+            place=", ".join(table.sources),
+            fix="give the rows that belong to one block the same name in the column block",
+        )
     return Group(
         benchmark=benchmark,
         figures={
@@ -404,18 +387,15 @@ def _group(
         },
         names=tuple(names[block - 1] for block in kept),
         numbers=tuple(kept),
-        times={arm: {block: starts[benchmark, arm, block] for block in kept} for arm in arms}
-        if starts
+        times={arm: {block: of[block] for block in kept} for arm, of in times.items()}
+        if table.timed
         else None,
-        left_out=tuple(
-            (names[block - 1], _what_lacks(counts[block], len(figures)))
-            for block in attempted
-            if min(counts[block].values()) < len(figures)
-        ),
+        left_out=left_out,
         lacking=tuple(
             tuple(block for block in attempted if counts[block][arm] < len(figures)) for arm in arms
         ),
         attempted=len(attempted),
+        files=_files(table, placed),
     )
 
 

@@ -1,13 +1,18 @@
-"""The one table that all inputs of numbers become: a row for each value, checked."""
+"""The one table that all inputs of numbers become: a row for each value, checked.
+
+A row names its case as "bytes=8, ranks=2", as JSON, or by any text.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, NoReturn
 
-from paribus.core import Case, UserError
+from paribus.core import Case, Scalar, UserError
 
 REQUIRED = ("arm", "benchmark", "metric", "value")
 OPTIONAL = ("block", "time", "launch", "sample", "case", "unit", "better")
@@ -56,12 +61,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows of all sources; `columns` are the optional columns that are filled."""
+    """The rows of all sources; `columns` are the optional columns that are filled.
+
+    `tools`: of figures of logs, the benchmark of Paribus that each label stands for.
+    """
 
     sources: tuple[str, ...]
     rows: Sequence[Row]
     columns: frozenset[str]
     ignored: tuple[str, ...] = ()
+    tools: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of(self) -> Literal["table", "logs"]:
+        """Return what the user gave."""
+        return "logs" if self.tools else "table"
 
     @property
     def timed(self) -> bool:
@@ -99,7 +113,7 @@ def build(sources: Sequence[Source]) -> Table:
             fix = "give all files the same columns"
             raise UserError(has if name in columns else lacks, place=source.name, fix=fix)
     rows = [row for source in sources for row in source.rows]
-    needed = [*REQUIRED, *(filled[0] - {"case"})]
+    needed = [name for name in COLUMNS if name in {*REQUIRED, *filled[0]} - {"case"}]
     first: dict[tuple[str, str], Row] = {}
     for row in rows:
         for name in needed:
@@ -145,3 +159,64 @@ def _check_metric(row: Row, first: Row) -> None:
                 name,
                 f"convert the values so that a metric has one {means}",
             )
+
+
+# --- cases -----------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+
+
+def read_case(text: str) -> Case:
+    """Return the case that a cell names.
+
+    "bytes=4096, ranks=2" and {"bytes": 4096, "ranks": 2} give parameters with their values;
+    anything else is kept whole, as the parameter `case`.
+
+    >>> read_case("bytes=8"), read_case("large"), read_case("")
+    (Case(items=(('bytes', 8),)), Case(items=(('case', 'large'),)), Case(items=()))
+    """
+    if not text.strip():
+        return Case()
+    found = _from_json(text) if text.lstrip().startswith("{") else _from_pairs(text)
+    return in_order({"case": scalar(text)} if found is None else found)
+
+
+def in_order(parameters: Mapping[str, Scalar]) -> Case:
+    """Return the case with its parameters sorted by name: their order makes no second case."""
+    return Case(tuple(sorted(parameters.items())))
+
+
+def _from_pairs(text: str) -> dict[str, Scalar] | None:
+    """Return the parameters of "bytes=8, ranks=2", None for another text or a name twice."""
+    parts = [part.partition("=") for part in re.split("[,;]", text)]
+    found = {name.strip(): scalar(value.strip()) for name, _, value in parts}
+    named = all(equals and _NAME.fullmatch(name.strip()) for name, equals, _ in parts)
+    return found if named and len(found) == len(parts) else None
+
+
+def _from_json(text: str) -> dict[str, Scalar] | None:
+    """Return the parameters of a JSON object of scalars, None for any other text."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    flat = isinstance(found, dict) and all(
+        isinstance(value, str | int | float | bool) for value in found.values()
+    )
+    return found if flat else None
+
+
+def scalar(text: str) -> Scalar:
+    """Return a whole number as int, any other text as it is."""
+    return int(text) if _NUMBER.fullmatch(text) and len(text) < 19 else text
+
+
+def case_key(case: Case) -> tuple[tuple[str, bool, float, str], ...]:
+    """Return a key that sorts cases by their parameters, numbers by size and before texts."""
+    return tuple(
+        (name, False, float(value), "")
+        if isinstance(value, int | float)
+        else (name, True, 0.0, value)
+        for name, value in case.items
+    )
