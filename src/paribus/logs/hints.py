@@ -53,13 +53,10 @@ _CUT = (
 )
 """Tool, the heading of its table, and what stands above and below it in a whole output."""
 
-_LLAMA = "of llama-bench -o json and jsonl are read, not its tables, nor CSV"
 _OLDER = (
     ("iperf3", "Client connecting to ", "iperf 2 is not read, iperf3 is"),
     ("iperf3", "Server listening on TCP port ", "iperf 2 is not read, iperf3 is"),
     ("iperf3", "Server listening on ", "this is what the server prints; the client's is read"),
-    ("llama_bench", "| model                          |       size |", _LLAMA),
-    ("llama_bench", "build_commit,build_number,", _LLAMA),
     ("reframe", "|reframe 3.", "perflogs of ReFrame 3 are not read, those of 4 are"),
     ("reframe", "|reframe 4.", "of perflogs the default format is read, not one of your own"),
     (

@@ -32,6 +32,7 @@ from paribus.logs.change import Measured
 from paribus.logs.logs import arms_of
 from paribus.logs.stages import LEAST_SIDE, LEAST_STUDIES, Stage, stages, step
 from paribus.logs.studies import are_studies, check_apart, differences, in_both, read
+from paribus.plan import read_plan
 from paribus.report import export, over_time, tables, wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.report.printing import Row, heading, item, line, print_rows
@@ -107,9 +108,11 @@ def history(paths: Sequence[Path]) -> History:
 
     Raises UserError for what is no study, a copy, and a study that asks something else.
     """
-    if len(paths) < 2 or not are_studies(paths):
+    if not are_studies(paths):
+        read_plan(paths[0])  # raises what it lacks
+    if len(paths) < 2:
         fix = "give the directories that `paribus run` made, two or more"
-        raise UserError("a history is of studies", place=str(paths[0]), fix=fix)
+        raise UserError("a history is of several studies", place=str(paths[0]), fix=fix)
     names = arms_of(paths)
     light = [_light(read(name, path)) for name, path in zip(names, paths, strict=True)]
     every = sorted(

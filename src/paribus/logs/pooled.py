@@ -148,7 +148,7 @@ def pool_of(paths: Sequence[Path]) -> Pool:
     """
     if len(paths) < FEWEST:
         many = units.count(len(paths), "site")
-        raise UserError(f"{many}: too few to pool", place="paribus pool", fix=GIVE)
+        raise UserError(f"{many}: too few to pool", place="pool", fix=GIVE)
     with ExitStack() as stack:
         folders = [_opened(path, stack) for path in paths]
         sites = tuple(
@@ -164,7 +164,7 @@ def pool_of(paths: Sequence[Path]) -> Pool:
         left |= dict.fromkeys(one.text for one in apart)
     if not labels:
         why = f"no benchmark is at all sites: {'; '.join(left)}"
-        raise UserError(f"{NOT_COMPARABLE}: {why}", place="paribus pool", fix=GIVE)
+        raise UserError(f"{NOT_COMPARABLE}: {why}", place="pool", fix=GIVE)
     arms = [one.name for one in first.plan.study.arms[1:]]
     rows = (_row(sites, label, arm) for label in labels for arm in arms)
     machines = [_machines(one) for one in sites]
