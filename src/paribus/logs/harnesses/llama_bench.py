@@ -215,9 +215,9 @@ HARNESS = Harness(
         Head(_TABLE, r"\| model +\| +size \| +params \| .*\| +test \| +t/s \|"),
     ),
     launches=(
-        "a file is one launch, because the program runs all tests in one process: a repetition is a"
-        " sample, pp512 a prompt of 512 tokens, tg128 an answer of 128; a table and CSV have the"
-        " mean of each test, and no file with repetitions is compared with them"
+        "a file is one launch, because all tests are in one process: a repetition is a sample,"
+        " pp512 a prompt of 512 tokens, tg128 an answer of 128; a table and CSV have means, and"
+        " are not compared with repetitions"
     ),
     versions="build 5163 (-o json), 6865 to 9010 (-o jsonl, csv), 7693 to 9536 (tables)",
     proof=(
