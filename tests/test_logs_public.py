@@ -284,3 +284,62 @@ def test_the_release_of_a_vendors_hpl_is_part_of_its_version(tmp_path: Path) -> 
         "2.1 (HPL-NVIDIA 24.9.0)",
         "2.3 (AMD Zen HPL 2024_10_08)",
     ]
+
+
+def test_a_table_of_rccl_tests_in_place_alone_is_named_as_such(tmp_path: Path) -> None:
+    """-O 0: "the program ended before its table" was not true."""
+    half = table(["1048576 262144 float sum -1 60.0 17.48 26.21 0"])
+    half = half.replace("     out-of-place                  ", "").replace(
+        " #wrong     time   algbw   busbw #wrong", " #wrong"
+    )
+    [problem] = read(tmp_path, half + "# Avg bus bandwidth    : 26.21\n").problems
+    assert "without columns out of place" in problem.detail
+    cut = half[: half.index("#      ")]
+    assert "ended before its table" in read(tmp_path, cut).problems[0].detail
+
+
+LINE = "+--------------+--------------+----------+---------+---------+----------+----------+\n"
+UCX = (
+    LINE
+    + "|              |              |       {} (usec)        |   bandwidth (MB/s)  |"
+    + "  message rate (msg/s) |\n"
+    + LINE
+    + "|    Stage     | # iterations | 50.0%ile | average | overall |  average |  overall |"
+    + "  average  |  overall  |\n"
+    + LINE
+)
+PART = "[thread {}]   500000   0.300   1.000   1.000    7.63    7.63  1000000  1000000\n"
+
+
+@pytest.mark.parametrize(
+    ("latency", "rate", "threads"), [(1.0, 2000000, 2), (1.25, 3500000, 4), (4.0, 1000000, 4)]
+)
+@pytest.mark.parametrize("kind", [" latency", "overhead"])
+def test_several_threads_of_ucx_perftest_are_another_benchmark(
+    kind: str, latency: float, rate: int, threads: int, tmp_path: Path
+) -> None:
+    """-T: the last line has four figures, the mean latency, and the sums of the rates."""
+    final = f"Final:        1000000     {latency:.3f}    {rate * 8 / 2**20:.2f}    {rate}\n"
+    parts = "".join(map(PART.format, range(threads)))
+    texts = [UCX.format(kind) + several + final for several in (parts, "")]
+    for reading in [alone(tmp_path, text) for text in texts]:
+        assert reading.parameters == {"iterations": 1000000, "threads": threads}
+        values = {one.metric: one.values[0] for one in reading.samples}
+        if kind == "overhead":
+            assert values == {"bandwidth": round(rate * 8 / 2**20, 2), "message_rate": rate}
+        else:
+            assert values == {"latency": latency}
+    wrong = texts[0].replace(str(rate), str(rate // 2))
+    assert "us each" in read(tmp_path, wrong).problems[0].detail
+    cut = texts[0][: texts[0].rindex(str(rate))] + "\n"
+    assert read(tmp_path, cut).problems
+
+
+def test_counts_of_ucx_perftest_may_have_separators(tmp_path: Path) -> None:
+    """-N, in the locale en_US."""
+    last = "Final:        1000000      0.300     1.000     1.000        7.63       7.63"
+    plain = f"{UCX.format('overhead')}{last}      1000000      1000000\n"
+    counted = plain.replace("1000000", "1,000,000")
+    assert alone(tmp_path, counted) == alone(tmp_path, plain)
+    for cut in (last, f"{last}      1000000"):  # without one or both rates
+        assert read(tmp_path, f"{UCX.format('overhead')}{cut}\n").problems
