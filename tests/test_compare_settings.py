@@ -319,6 +319,7 @@ NOTE = "NOTE: You have chosen a buffer size that is smaller than the default buf
 LOGGED = "\n[titan] 2026-02-24 19:45 - root - INFO - Training starts"
 MADE = f"INFO - Compiling each TransformerBlock with torch.compile{LOGGED}"
 MODEL = f"INFO - Model llama3 {{}} size: 8,030,261,248 total parameters{LOGGED}"
+ON_GPU = "    #0: NVIDIA NVIDIA {}, compute cap.: 8.0, ECC: yes, stat: compatible\n"
 BYTES = "11596411699 bytes to send"
 SHOWN = {
     "stream/good-real-32_threads": ("Offset = 0", "Offset = 1024"),
@@ -345,6 +346,23 @@ SHOWN = {
         "INFO - Training starts",
         MADE,
     ),
+    "gromacs/good-spc_1rank": (
+        "PME domain",
+        f"{ON_GPU.format('A100-SXM4-40GB')}PME domain",
+        f"{ON_GPU.format('H100 PCIe')}PME domain",
+    ),
+    "gromacs/good-spc_2ranks": (
+        "PME domain",
+        "PME tasks will do all aspects on the GPU\nPME domain",
+    ),
+    "lammps/good-lj_1rank": (
+        "Per MPI rank",
+        "Device 0: NVIDIA A100, 108 CUs, 39/40 GB, 1.4 GHZ (Double Precision)\nPer MPI rank",
+        "Device 0: NVIDIA A100, 108 CUs, 39/40 GB, 1.4 GHZ (Mixed Precision)\nPer MPI rank",
+    ),
+    "hpl/good-real-nvidia_1_0": ("variable 1.000", "variable 0.950"),
+    "phoronix/good-GVNO2": ("E5-2620 v2 @ 2.60GHz", "E5-2690 v2 @ 3.00GHz"),
+    "llama_bench/good-real-8cf427ff": ('"tensor_split": "0.00"', '"tensor_split": "1.00/3.00"'),
     "pytest_benchmark/good-two_tests": ('"disable_gc": false', '"disable_gc": true'),
     "megatron/good-handmade-arguments": (
         "  hidden_size ",
