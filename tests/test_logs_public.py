@@ -343,3 +343,26 @@ def test_counts_of_ucx_perftest_may_have_separators(tmp_path: Path) -> None:
     assert alone(tmp_path, counted) == alone(tmp_path, plain)
     for cut in (last, f"{last}      1000000"):  # without one or both rates
         assert read(tmp_path, f"{UCX.format('overhead')}{cut}\n").problems
+
+
+@pytest.mark.parametrize("device", ["CUDA MANAGED", "MANAGED", "CXL"])
+def test_titles_of_osu_name_every_device(device: str, tmp_path: Path) -> None:
+    """-d managed of a blocking collective, and -d cxl, were "not read"."""
+    text = (FIXTURES / "osu_allreduce" / "good-full_shm.out").read_text()
+    reading = alone(tmp_path, text.replace("OSU MPI", f"OSU MPI-{device}"))
+    assert reading.parameters["device"] == device.rpartition(" ")[2]
+
+
+def test_where_the_windows_of_osu_lie_is_a_setting(tmp_path: Path) -> None:
+    """The line of one-sided programs; that of the others was read."""
+    text = (FIXTURES / "osu_get_latency" / "good-v58.out").read_text()
+    line = "# Rank 0 Memory on DEVICE (D) and Rank 1 Memory on MANAGED (M)\n# Size"
+    reading = alone(tmp_path, text.replace("# Size", line))
+    assert reading.parameters["buffers"] == "DEVICE MANAGED"
+
+
+def test_sizes_of_imb_may_be_a_list(tmp_path: Path) -> None:
+    """-msgsize of newer versions: it says which points are measured, not how."""
+    text = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
+    asked = text.replace("-msglen lens", "-msgsize 8,4096,100")
+    assert alone(tmp_path, asked) == alone(tmp_path, text)

@@ -81,7 +81,17 @@ _COMPLAINTS = {
     "int-overflow.": "a size was left out for its overflow",
 }
 # Options of the calling sequence that say which points are measured, not how.
-_POINTS = ("-npmin", "-msglog", "-msglen", "-iter", "-iter_policy", "-time", "-mem", "-multi")
+_POINTS = (
+    "-npmin",
+    "-msglog",
+    "-msglen",
+    "-msgsize",
+    "-iter",
+    "-iter_policy",
+    "-time",
+    "-mem",
+    "-multi",
+)
 
 
 _TOO_LARGE = re.compile(
@@ -216,7 +226,7 @@ def _settings(header: str, listed: str) -> Settings:
     return Settings(
         listed=tuple(parts),
         datatype=kind[1] if kind else "",
-        longest=int(longest[1]) if longest and "-msglen" not in words else 0,
+        longest=int(longest[1]) if longest and not {"-msglen", "-msgsize"} & {*words} else 0,
         fixed="-iter_policy off" in " ".join(words),
         options=" ".join(kept),
     )
