@@ -329,6 +329,7 @@ SHOWN = {
         "sockperf: Starting",
         "sockperf: VMA Extra API is in use\nsockperf: Starting",
     ),
+    "qperf/good-tcp": ("2 Cores: AMD EPYC 2.6GHz", "64 Cores: AMD EPYC 2.9GHz"),
     "netperf/good-stream": (" : demo", " : dirty data"),
     "netperf_rr/good-keys": (
         "RESPONSE_SIZE=1",

@@ -366,3 +366,12 @@ def test_sizes_of_imb_may_be_a_list(tmp_path: Path) -> None:
     text = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
     asked = text.replace("-msglen lens", "-msgsize 8,4096,100")
     assert alone(tmp_path, asked) == alone(tmp_path, text)
+
+
+def test_imb_between_memories_of_gpus_is_another_benchmark(tmp_path: Path) -> None:
+    """IMB-MPI1-GPU: "title and last line are missing" was not true."""
+    text = (FIXTURES / "imb_pingpong" / "good-five.out").read_text()
+    for title, options in (("part (GPU)", "(GPU)"), ("part", None)):
+        held = read(tmp_path, text.replace("MPI-1 part", f"MPI-1 {title}"))
+        assert not held.problems
+        assert {log.reading.parameters.get("options") for log in held.found} == {options}

@@ -29,8 +29,7 @@ _FINAL = re.compile(
     r" +(?(2)\d+\.\d\d +)(\d+\.\d\d) +(?(2)\d[\d,]* +)(\d[\d,]*)(?:  \S.*)? *$",
     re.M,
 )
-"""Iterations, and percentile, latency, bandwidth and rate of all; of several threads (-T) no
-percentile and no figure of the last second. Counts may have separators (-N)."""
+"""Of several threads (-T) without the percentile; -N separates the thousands of counts."""
 
 _THREAD = re.compile(r"^\[thread (\d+)\]", re.M)
 _BOX = re.compile(r"\n\| (API|Test|Send memory|Recv memory|Message size): +(\S.*?) +\| *$", re.M)
