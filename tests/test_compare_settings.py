@@ -415,3 +415,15 @@ def test_tokens_that_another_model_makes_of_the_same_text_can_be_accepted(compar
     other = re.sub(r"(Total input tokens: +)(\d+)", lambda row: f"{row[1]}{int(row[2]) + 9}", text)
     assert "--part-of-arm input_tokens" in compare({"a": [text], "b": [other]})["message"]
     assert named(compare({"a": [text], "b": [other]}, "--part-of-arm", "input_tokens"))
+
+
+def test_what_iperf3_left_out_of_the_text_is_compared_with_json(compare: Compare) -> None:
+    """-O: an output with a warm-up was compared with one without, and no text with JSON."""
+    text = (FIXTURES / "iperf3" / "good-tcp-text.out").read_text()
+    row = "[  5]   {}.00-{}.00   sec  2.57 GBytes  22.0 Gbits/sec   17    895 KBytes       {}\n"
+    warm = "".join(row.format(n, n + 1, "(omitted)") for n in range(3))
+    first = text.index("[  5]   0.00-")
+    other = text[:first] + warm + text[first:]
+    assert "(omit 3)" in compare({"a": [text], "b": [other]})["message"]
+    tree = (FIXTURES / "iperf3" / "good-tcp-json.out").read_text()
+    assert compare({"c": [text], "d": [tree]})["headlines"]

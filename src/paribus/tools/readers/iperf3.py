@@ -24,6 +24,7 @@ _TOTAL = re.compile(
     r"(?:\d+|(\d+\.\d+) ms +(\d+)/(\d+) \([\d.e-]+%\))? *(sender|receiver) *$",
     re.M,
 )
+_OMITTED = re.compile(r"-(\d+)\.\d\d +sec [^\n]*\(omitted\)[ \t]*$", re.M)
 _VERSION = re.compile(r"\niperf (3\S*)")
 _SERVER = "\nServer output:\n"
 """What stands above the server's own output (--get-server-output), which is not read."""
@@ -129,6 +130,7 @@ def _of_text(text: str) -> Reading:
         "protocol": "UDP" if udp else "TCP",
         "streams": len(sockets) // len(roles),
         "direction": direction,
+        "omit": max(map(int, _OMITTED.findall(lines)), default=0),
         **_asked(rows, totals[0], direction),
     }
     guards = []
