@@ -341,6 +341,7 @@ SHOWN = {
         "IO depths",
         "latency   : target=50.00msec, window=5.00sec\n IO depths",
     ),
+    "fio/good-randrw-text": ("(R) 4096B-4096B", "(R) 4096B-64.0KiB", "(R) 4096B-128KiB"),
     "ior/good-posix-json": ('"fsyncperwrite": 0', '"fsyncperwrite": 1'),
     "ior/good-mpiio-text": (" -i 2", " -i 2 -O useO_DIRECT=1"),
     "torchtitan/good-handmade-one_rank": (
