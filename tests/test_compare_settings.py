@@ -331,6 +331,11 @@ SHOWN = {
     ),
     "qperf/good-tcp": ("2 Cores: AMD EPYC 2.6GHz", "64 Cores: AMD EPYC 2.9GHz"),
     "netperf/good-stream": (" : demo", " : dirty data"),
+    "netperf/good-keys": (
+        "REQUEST_SIZE=-1",
+        "REQUEST_SIZE=-1\nLOCAL_CONG_CONTROL=cubic",
+        "REQUEST_SIZE=-1\nLOCAL_CONG_CONTROL=bbr",
+    ),
     "netperf_rr/good-keys": (
         "RESPONSE_SIZE=1",
         "RESPONSE_SIZE=1\nBURST_SIZE=0",
@@ -343,7 +348,7 @@ SHOWN = {
     ),
     "fio/good-randrw-text": ("(R) 4096B-4096B", "(R) 4096B-64.0KiB", "(R) 4096B-128KiB"),
     "ior/good-posix-json": ('"fsyncperwrite": 0', '"fsyncperwrite": 1'),
-    "ior/good-mpiio-text": (" -i 2", " -i 2 -O useO_DIRECT=1"),
+    "ior/good-mpiio-text": (" -i 2", " -i 2 -O summaryFormat=default,useO_DIRECT=1"),
     "torchtitan/good-handmade-one_rank": (
         "INFO - Training starts",
         MADE,
