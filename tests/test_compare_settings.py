@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -312,3 +313,123 @@ def test_another_concurrency_of_vllm_is_another_benchmark_and_a_sweep_is_divided
         f"vllm_serving (Maximum request concurrency {n})" for n in (32, 64, 128)
     }
     assert len({*labels}) == 3
+
+
+NOTE = "NOTE: You have chosen a buffer size that is smaller than the default buffer size.\nCUDA R"
+LOGGED = "\n[titan] 2026-02-24 19:45 - root - INFO - Training starts"
+MADE = f"INFO - Compiling each TransformerBlock with torch.compile{LOGGED}"
+MODEL = f"INFO - Model llama3 {{}} size: 8,030,261,248 total parameters{LOGGED}"
+ON_GPU = "    #0: NVIDIA NVIDIA {}, compute cap.: 8.0, ECC: yes, stat: compatible\n"
+BYTES = "11596411699 bytes to send"
+SHOWN = {
+    "stream/good-real-32_threads": ("Offset = 0", "Offset = 1024"),
+    "nvbandwidth/good-real-v0_8_one_gpu": ("CUDA R", NOTE),
+    "sockperf/good-real-3_10_udp": ("using recvfrom()", "using epoll_wait()"),
+    "sockperf/good-tcp": (
+        "sockperf: Starting",
+        "sockperf: VMA Extra API is in use\nsockperf: Starting",
+    ),
+    "qperf/good-tcp": ("2 Cores: AMD EPYC 2.6GHz", "64 Cores: AMD EPYC 2.9GHz"),
+    "netperf/good-stream": (" : demo", " : dirty data"),
+    "netperf/good-keys": (
+        "REQUEST_SIZE=-1",
+        "REQUEST_SIZE=-1\nLOCAL_CONG_CONTROL=cubic",
+        "REQUEST_SIZE=-1\nLOCAL_CONG_CONTROL=bbr",
+    ),
+    "netperf_rr/good-keys": (
+        "RESPONSE_SIZE=1",
+        "RESPONSE_SIZE=1\nBURST_SIZE=0",
+        "RESPONSE_SIZE=1\nBURST_SIZE=16",
+    ),
+    "iperf3/good-verbose-text": ("131072 byte blocks", "1460 byte blocks"),
+    "fio/good-randread-text": (
+        "IO depths",
+        "latency   : target=50.00msec, window=5.00sec\n IO depths",
+    ),
+    "fio/good-randrw-text": ("(R) 4096B-4096B", "(R) 4096B-64.0KiB", "(R) 4096B-128KiB"),
+    "ior/good-posix-json": ('"fsyncperwrite": 0', '"fsyncperwrite": 1'),
+    "ior/good-mpiio-text": (" -i 2", " -i 2 -O summaryFormat=default,useO_DIRECT=1"),
+    "torchtitan/good-handmade-one_rank": (
+        "INFO - Training starts",
+        MADE,
+    ),
+    "gromacs/good-spc_1rank": (
+        "PME domain",
+        f"{ON_GPU.format('A100-SXM4-40GB')}PME domain",
+        f"{ON_GPU.format('H100 PCIe')}PME domain",
+    ),
+    "gromacs/good-spc_2ranks": (
+        "PME domain",
+        "PME tasks will do all aspects on the GPU\nPME domain",
+    ),
+    "lammps/good-lj_1rank": (
+        "Per MPI rank",
+        "Device 0: NVIDIA A100, 108 CUs, 39/40 GB, 1.4 GHZ (Double Precision)\nPer MPI rank",
+        "Device 0: NVIDIA A100, 108 CUs, 39/40 GB, 1.4 GHZ (Mixed Precision)\nPer MPI rank",
+    ),
+    "hpl/good-real-nvidia_1_0": ("variable 1.000", "variable 0.950"),
+    "phoronix/good-GVNO2": ("E5-2620 v2 @ 2.60GHz", "E5-2690 v2 @ 3.00GHz"),
+    "llama_bench/good-real-8cf427ff": ('"tensor_split": "0.00"', '"tensor_split": "1.00/3.00"'),
+    "pytest_benchmark/good-two_tests": ('"disable_gc": false', '"disable_gc": true'),
+    "megatron/good-handmade-arguments": (
+        "  hidden_size ",
+        "  attention_dropout ............................. 0.0\n  hidden_size ",
+        "  attention_dropout ............................. 0.1\n  hidden_size ",
+    ),
+}
+"""Outputs, and what another option of the tool prints in the place of some words of them."""
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_option_that_an_output_shows_is_a_key_or_a_fact(name: str, compare: Compare) -> None:
+    """The outputs were compared, and pooled in one file, without a word about it."""
+    text = (FIXTURES / f"{name}.out").read_text()
+    old, *new = SHOWN[name]
+    assert old in text
+    one, other = [text, *(text.replace(old, words) for words in new)][-2:]
+    verdict = compare({"a": [one], "b": [other]})
+    assert "nothing to compare" in verdict.get("message", "") or named(verdict)
+    assert not named(compare({"a": [one], "c": [one]}))
+
+
+def test_another_size_of_a_model_of_torchtitan_is_another_benchmark(compare: Compare) -> None:
+    text = (FIXTURES / "torchtitan" / "good-handmade-one_rank.out").read_text()
+    small, large = (
+        text.replace("INFO - Training starts", MODEL.format(size)) for size in ("8B", "70B")
+    )
+    assert "Model llama3 8B" in compare({"a": [small], "b": [large]})["message"]
+
+
+def test_an_amount_of_iperf3_is_compared_however_long_it_took(compare: Compare) -> None:
+    """-n: "seconds" of arms of other speeds were other benchmarks."""
+    text = (FIXTURES / "iperf3" / "good-verbose-text.out").read_text()
+    fast, slow = (
+        text.replace("1 second test", BYTES)
+        .replace("0.00-1.00 ", f"0.00-{took} ")
+        .replace("92.4 G", f"{rate} G")
+        .replace("92.3 G", f"{rate} G")
+        for took, rate in (("1.43", "64.9"), ("2.20", "42.1"))
+    )
+    (headline,) = compare({"a": [fast], "b": [slow]})["headlines"]
+    assert headline["comparison"]["ratio"] == pytest.approx(42.1 / 64.9)
+    other = slow.replace("10.8 GB", "5.40 GB").replace("2.20", "1.10").replace(BYTES, "5 bytes")
+    assert "nothing to compare" in compare({"a": [fast], "c": [other]})["message"]
+
+
+def test_tokens_that_another_model_makes_of_the_same_text_can_be_accepted(compare: Compare) -> None:
+    text = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    other = re.sub(r"(Total input tokens: +)(\d+)", lambda row: f"{row[1]}{int(row[2]) + 9}", text)
+    assert "--part-of-arm input_tokens" in compare({"a": [text], "b": [other]})["message"]
+    assert named(compare({"a": [text], "b": [other]}, "--part-of-arm", "input_tokens"))
+
+
+def test_what_iperf3_left_out_of_the_text_is_compared_with_json(compare: Compare) -> None:
+    """-O: an output with a warm-up was compared with one without, and no text with JSON."""
+    text = (FIXTURES / "iperf3" / "good-tcp-text.out").read_text()
+    row = "[  5]   {}.00-{}.00   sec  2.57 GBytes  22.0 Gbits/sec   17    895 KBytes       {}\n"
+    warm = "".join(row.format(n, n + 1, "(omitted)") for n in range(3))
+    first = text.index("[  5]   0.00-")
+    other = text[:first] + warm + text[first:]
+    assert "(omit 3)" in compare({"a": [text], "b": [other]})["message"]
+    tree = (FIXTURES / "iperf3" / "good-tcp-json.out").read_text()
+    assert compare({"c": [text], "d": [tree]})["headlines"]

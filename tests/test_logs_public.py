@@ -284,3 +284,94 @@ def test_the_release_of_a_vendors_hpl_is_part_of_its_version(tmp_path: Path) -> 
         "2.1 (HPL-NVIDIA 24.9.0)",
         "2.3 (AMD Zen HPL 2024_10_08)",
     ]
+
+
+def test_a_table_of_rccl_tests_in_place_alone_is_named_as_such(tmp_path: Path) -> None:
+    """-O 0: "the program ended before its table" was not true."""
+    half = table(["1048576 262144 float sum -1 60.0 17.48 26.21 0"])
+    half = half.replace("     out-of-place                  ", "").replace(
+        " #wrong     time   algbw   busbw #wrong", " #wrong"
+    )
+    [problem] = read(tmp_path, half + "# Avg bus bandwidth    : 26.21\n").problems
+    assert "without columns out of place" in problem.detail
+    cut = half[: half.index("#      ")]
+    assert "ended before its table" in read(tmp_path, cut).problems[0].detail
+
+
+LINE = "+--------------+--------------+----------+---------+---------+----------+----------+\n"
+UCX = (
+    LINE
+    + "|              |              |       {} (usec)        |   bandwidth (MB/s)  |"
+    + "  message rate (msg/s) |\n"
+    + LINE
+    + "|    Stage     | # iterations | 50.0%ile | average | overall |  average |  overall |"
+    + "  average  |  overall  |\n"
+    + LINE
+)
+PART = "[thread {}]   500000   0.300   1.000   1.000    7.63    7.63  1000000  1000000\n"
+
+
+@pytest.mark.parametrize(
+    ("latency", "rate", "threads"), [(1.0, 2000000, 2), (1.25, 3500000, 4), (4.0, 1000000, 4)]
+)
+@pytest.mark.parametrize("kind", [" latency", "overhead"])
+def test_several_threads_of_ucx_perftest_are_another_benchmark(
+    kind: str, latency: float, rate: int, threads: int, tmp_path: Path
+) -> None:
+    """-T: the last line has four figures, the mean latency, and the sums of the rates."""
+    final = f"Final:        1000000     {latency:.3f}    {rate * 8 / 2**20:.2f}    {rate}\n"
+    parts = "".join(map(PART.format, range(threads)))
+    texts = [UCX.format(kind) + several + final for several in (parts, "")]
+    for reading in [alone(tmp_path, text) for text in texts]:
+        assert reading.parameters == {"iterations": 1000000, "threads": threads}
+        values = {one.metric: one.values[0] for one in reading.samples}
+        if kind == "overhead":
+            assert values == {"bandwidth": round(rate * 8 / 2**20, 2), "message_rate": rate}
+        else:
+            assert values == {"latency": latency}
+    wrong = texts[0].replace(str(rate), str(rate // 2))
+    assert "us each" in read(tmp_path, wrong).problems[0].detail
+    cut = texts[0][: texts[0].rindex(str(rate))] + "\n"
+    assert read(tmp_path, cut).problems
+
+
+def test_counts_of_ucx_perftest_may_have_separators(tmp_path: Path) -> None:
+    """-N, in the locale en_US."""
+    last = "Final:        1000000      0.300     1.000     1.000        7.63       7.63"
+    plain = f"{UCX.format('overhead')}{last}      1000000      1000000\n"
+    counted = plain.replace("1000000", "1,000,000")
+    assert alone(tmp_path, counted) == alone(tmp_path, plain)
+    for cut in (last, f"{last}      1000000"):  # without one or both rates
+        assert read(tmp_path, f"{UCX.format('overhead')}{cut}\n").problems
+
+
+@pytest.mark.parametrize("device", ["CUDA MANAGED", "MANAGED", "CXL"])
+def test_titles_of_osu_name_every_device(device: str, tmp_path: Path) -> None:
+    """-d managed of a blocking collective, and -d cxl, were "not read"."""
+    text = (FIXTURES / "osu_allreduce" / "good-full_shm.out").read_text()
+    reading = alone(tmp_path, text.replace("OSU MPI", f"OSU MPI-{device}"))
+    assert reading.parameters["device"] == device.rpartition(" ")[2]
+
+
+def test_where_the_windows_of_osu_lie_is_a_setting(tmp_path: Path) -> None:
+    """The line of one-sided programs; that of the others was read."""
+    text = (FIXTURES / "osu_get_latency" / "good-v58.out").read_text()
+    line = "# Rank 0 Memory on DEVICE (D) and Rank 1 Memory on MANAGED (M)\n# Size"
+    reading = alone(tmp_path, text.replace("# Size", line))
+    assert reading.parameters["buffers"] == "DEVICE MANAGED"
+
+
+def test_sizes_of_imb_may_be_a_list(tmp_path: Path) -> None:
+    """-msgsize of newer versions: it says which points are measured, not how."""
+    text = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
+    asked = text.replace("-msglen lens", "-msgsize 8,4096,100")
+    assert alone(tmp_path, asked) == alone(tmp_path, text)
+
+
+def test_imb_between_memories_of_gpus_is_another_benchmark(tmp_path: Path) -> None:
+    """IMB-MPI1-GPU: "title and last line are missing" was not true."""
+    text = (FIXTURES / "imb_pingpong" / "good-five.out").read_text()
+    for title, options in (("part (GPU)", "(GPU)"), ("part", None)):
+        held = read(tmp_path, text.replace("MPI-1 part", f"MPI-1 {title}"))
+        assert not held.problems
+        assert {log.reading.parameters.get("options") for log in held.found} == {options}

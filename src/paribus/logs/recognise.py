@@ -171,14 +171,15 @@ def _of_tool(one: Output, reader: Reader) -> None:
 
 def _of_harness(one: Output, name: str, launches: Launches) -> None:
     """Add a log for each launch in a harness's file that gave figures, and why others did not."""
+    # What a file with several arms says of machines, it does not say of one of them.
+    alone = len({launch.arm for launch in launches}) == 1
     for number, launch in enumerate(launches, 1):
         if isinstance(launch, Failed):
             cause = f"{name}: {launch.cause}"
             one.problems.append(Unread(Unreadable.REFUSED, cause, name, *launch[1:]))
         else:
             part = number if len(launches) > 1 else one.number
-            # What a file with all arms says of machines, it does not say of one of them.
-            shown = NOTHING_PRINTED if launch.arm else printed(name, one.text)
+            shown = printed(name, one.text) if alone else NOTHING_PRINTED
             log = Log(launch.reading, launch.date, part, launch.metrics, launch.arm, shown)
             one.found.append(replace(log, labels=one.labels_in_force, counted=one.counted))
 

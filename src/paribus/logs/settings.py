@@ -28,8 +28,8 @@ RANKS = "ranks"
 SCRIPT = f"{PRINTED}script."
 """Prefix of facts that a script printed above an output."""
 
-PLACED = ("rank", "thread", "node", "gpu", "device", "task", "process", "cpu", "core")
-"""Words in the names of settings that two whole machines have in other numbers."""
+PLACED = ("rank", "thread", "node", "gpu", "device", "task", "process", "cpu", "core", "token")
+"""Words in the names of settings that two whole machines, or models, have in other numbers."""
 
 MOST_NAMED = 12
 """Settings that the message of an error names."""
@@ -322,8 +322,8 @@ def differing(settings: Sequence[Mapping[str, Scalar | None]]) -> list[str]:
 
 
 def is_place(name: str) -> bool:
-    """Return whether a setting is a number of ranks, threads, nodes, GPUs or the like.
+    """Return whether a setting is a number of ranks, threads, nodes, GPUs, tokens or the like.
 
-    Two whole machines may differ in it: --part-of-arm makes it a fact of the arms.
+    Two whole machines, or models, may differ in it: --part-of-arm makes it a fact of the arms.
     """
     return any(word in name.lower() for word in PLACED)

@@ -166,7 +166,7 @@ def regarded(part_of_arm: Sequence[str], keys: Sequence[str]) -> str:
 def by_place(names: Sequence[str]) -> str:
     """Return how to compare logs that differ in these settings alone, as the end of a sentence."""
     given = ",".join(name.replace(" ", "_") for name in names)
-    return f"; if the arms are whole machines that differ in this: --part-of-arm {given}"
+    return f"; if the arms are machines, or models, that differ in this: --part-of-arm {given}"
 
 
 BY_LABEL = (

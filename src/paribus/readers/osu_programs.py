@@ -148,7 +148,7 @@ NOT_RUN = ("osu_neighbor_alltoallw",)
 that of osu_alltoallw.
 """
 
-_DEVICES = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
+_DEVICES = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED", "-CUDA MANAGED", "-CXL")
 
 
 def marks_of(title: str) -> tuple[str, ...]:

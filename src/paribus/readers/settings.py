@@ -236,7 +236,7 @@ def _of_line(file: str, line: str, tree: bool) -> _Line:
     for one in table.nothing:
         if one.until and re.match(one.lines, line):
             return _Line((), one.until)
-    more = () if tree else tuple(_more(table, line))
+    more = tuple(_more(table, line))
     settled = table.settled.fullmatch(line) is not None
 
     def is_fact(name: str, value: str, matched: str) -> bool:
@@ -253,7 +253,8 @@ def _of_line(file: str, line: str, tree: bool) -> _Line:
         elif table.options.fullmatch(matched):
             kind = "option"
         if kind != "fact":
-            found.append((kind, name.rpartition(".")[2] if tree else name, value))
+            inner = tree and (name, value) not in more
+            found.append((kind, name.rpartition(".")[2] if inner else name, value))
         elif is_fact(name, value, matched):
             found.append(("fact", name, value))
     return _Line(tuple(found))
@@ -290,7 +291,8 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
     words = [word.strip("'\"") for word in command.split()]
     for word, after in zip(words, [*words[1:], "-"], strict=True):
         if len(word) > 1 and word[0] == "-" and not word[1].isdigit():
-            yield f"option {word}", "yes" if after.startswith("-") else after
+            name, given, value = word.partition("=")
+            yield f"option {name}", value if given else "yes" if after.startswith("-") else after
 
 
 # --- JSON ----------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ _FACT = f"{PRINTED}llama_bench."
 
 _READ = frozenset(
     (
-        *("build_commit", "build_number", "model_filename", *FIXED, *COUNTS, "n_prompt", "n_gen"),
+        *("build_commit", "build_number", *FIXED, *COUNTS, "n_prompt", "n_gen"),
         *("n_depth", "test_time", "avg_ns", "stddev_ns", "avg_ts", "stddev_ts"),
     )
 )

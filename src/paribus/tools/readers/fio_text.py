@@ -176,8 +176,8 @@ def parameters_of_text(text: str, jobs: int) -> dict[str, Scalar]:
     modes, *sizes, engines, depths = zip(*heads, strict=True)
     found: dict[str, Scalar] = {"jobs": jobs, "mode": _all(modes), "engine": _all(engines)}
     found["depth"] = _all(depths)
-    if len({*sizes}) == 1:
-        found["block"] = _all([_bytes_of(size) for size in sizes[0]])
+    blocks = [_all([_bytes_of(size) for size in of_jobs]) for of_jobs in sizes]
+    found["block"] = blocks[0] if len({*blocks}) == 1 else ",".join(map(str, blocks))
     return found
 
 

@@ -42,6 +42,7 @@ _LINES = re.compile(
     r"|There are: (?P<atoms>\d+) Atoms[ \t]*$"
     r"|step (?P<reset>\d+): resetting all time and cycle counters[ \t]*$"
     r"|Step (?P<out>\d+): Run time exceeded "
+    r"| +#\d+: (?:name: )?(?P<gpus>[^,\n]+), [^\n]*\bstat(?:us)?: "
     r"|[ \t]*Statistics over (?P<done>\d+) steps using \d+ frames[ \t]*$"
     r"|       Time: +(?P<core>\d+\.\d{3}) +(?P<wall>\d+\.\d{3}) +(?P<share>\d+\.\d)[ \t]*$"
     r"| +\(ns/day\) +\(hour/ns\)[ \t]*\nPerformance: +(?P<speed>\d+\.\d{3})"
@@ -81,7 +82,8 @@ def read(text: str) -> Reading:
     if parameters["steps"] != ENDLESS:
         samples += single(wall=wall)
     tasks = sum(counts(lines["ranks"] + lines["pme"]))
-    return Reading("gromacs", title[1], parameters, tasks, samples)
+    facts = {"gpu.models": sorted({*lines["gpus"]})} if lines["gpus"] else {}
+    return Reading("gromacs", title[1], parameters, tasks, samples, facts)
 
 
 def _title(text: str) -> int:

@@ -22,7 +22,9 @@ from paribus.readers.text import WINDOW, line_at, line_of, once, refuse
 _PART = re.compile(r", MPI-(?:1|NBC|RMA) part")
 _OTHER_PART = re.compile(r"MPI Benchmarks [\w.]+, (?!MPI-(?:1|NBC|RMA) )([A-Z][\w-]*) part")
 _TITLE = re.compile(
-    r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) (\S[^,\n]*), (MPI-(?:1|NBC|RMA)) part[ \t]*$", re.M
+    r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) (\S[^,\n]*),"
+    r" (MPI-(?:1|NBC|RMA)) part(?: \(GPU\))?[ \t]*$",
+    re.M,
 )
 # Until 4.1 a Mbyte was one of 2^20.
 _OLD = re.compile(r"V?[234]\.")
@@ -81,7 +83,8 @@ _COMPLAINTS = {
     "int-overflow.": "a size was left out for its overflow",
 }
 # Options of the calling sequence that say which points are measured, not how.
-_POINTS = ("-npmin", "-msglog", "-msglen", "-iter", "-iter_policy", "-time", "-mem", "-multi")
+_SIZES = ("-msglen", "-msgsize")
+_POINTS = ("-npmin", "-msglog", *_SIZES, "-iter", "-iter_policy", "-time", "-mem", "-multi")
 
 
 _TOO_LARGE = re.compile(
@@ -190,7 +193,7 @@ def _whole(text: str) -> _Output:
         once(text, _END, _LAST)
     if any(mark in around for mark in _COMPLAINTS):
         refuse("it says that it did not measure all")
-    header = text[begin : listed.end()]
+    header = text[title.start() : listed.end()]
     if header.count("\n# Date ") > (_DATE.search(header) is not None):
         at = text.find("\n# Date ", begin) + 1
         refuse(f"not a date: {line_at(text, at)[:100]!r}", line_of(text, at))
@@ -208,7 +211,8 @@ def _settings(header: str, listed: str) -> Settings:
     called, longest, kind = (pattern.search(header) for pattern in (_CALLED, _LONGEST, _TYPE))
     parts = _LISTED.findall(listed)
     words = called[1].split() if called else []
-    known, option, kept = {part.lower() for part in parts}, "", []
+    known, option = {part.lower() for part in parts}, ""
+    kept = ["(GPU)"] if " part (GPU)" in header else []
     for word in words[1:]:
         option = word if word.startswith("-") else option
         if option and option not in _POINTS and word.lower() not in known:
@@ -216,7 +220,7 @@ def _settings(header: str, listed: str) -> Settings:
     return Settings(
         listed=tuple(parts),
         datatype=kind[1] if kind else "",
-        longest=int(longest[1]) if longest and "-msglen" not in words else 0,
+        longest=int(longest[1]) if longest and {*words}.isdisjoint(_SIZES) else 0,
         fixed="-iter_policy off" in " ".join(words),
         options=" ".join(kept),
     )

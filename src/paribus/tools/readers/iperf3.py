@@ -24,12 +24,16 @@ _TOTAL = re.compile(
     r"(?:\d+|(\d+\.\d+) ms +(\d+)/(\d+) \([\d.e-]+%\))? *(sender|receiver) *$",
     re.M,
 )
+_OMITTED = re.compile(r"-(\d+)\.\d\d +sec [^\n]*\(omitted\)[ \t]*$", re.M)
 _VERSION = re.compile(r"\niperf (3\S*)")
 _SERVER = "\nServer output:\n"
 """What stands above the server's own output (--get-server-output), which is not read."""
 
 _LOST = 1.0
 """Percent of the datagrams that may be lost without a warning."""
+
+_WHOLE = 0.05
+"""Seconds by which a test of a time in whole seconds ends before or after them."""
 
 _BUSY = 97.0
 """Percent of a core from which on a host counts as the limit."""
@@ -126,7 +130,8 @@ def _of_text(text: str) -> Reading:
         "protocol": "UDP" if udp else "TCP",
         "streams": len(sockets) // len(roles),
         "direction": direction,
-        "seconds": round(float(totals[0][3])),
+        "omit": max(map(int, _OMITTED.findall(lines)), default=0),
+        **_asked(rows, totals[0], direction),
     }
     guards = []
     if udp:
@@ -134,6 +139,18 @@ def _of_text(text: str) -> Reading:
     named = _VERSION.search(lines)
     version, samples = named[1] if named else "3", single(throughput=sum(map(_rate, totals)))
     return Reading("iperf3", version, parameters, None, samples, guards=tuple(guards))
+
+
+def _asked(rows: list[re.Match[str]], received: re.Match[str], direction: str) -> dict[str, Scalar]:
+    """Return the whole seconds that were asked for, or else (-n, -k) what was sent, as printed.
+
+    This side, which has the clock of a test of a time, is the sender unless it is in reverse.
+    """
+    sent = [row for row in rows if row[12] == "sender" and row[2] != "RX"][-1]
+    seconds = float((received if direction == "reverse" else sent)[3])
+    if round(seconds) and abs(seconds - round(seconds)) < _WHOLE:
+        return {"seconds": round(seconds)}
+    return {"sent": f"{sent[4]} {sent[5]}Bytes"}
 
 
 def _total(rows: list[re.Match[str]], sockets: list[str], lines: str) -> re.Match[str]:

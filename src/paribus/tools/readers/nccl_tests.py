@@ -98,6 +98,8 @@ def read(text: str) -> Reading:
     ranks = len(gpus)
     collective = _collective(text, at)
     headings = found(text, " algbw ", _HEADING)
+    if not headings and "in-place" in text and "out-of-place" not in text:
+        refuse("a table without columns out of place: run it without -O 0", form=True)
     if not headings:
         refuse("the program ended before its table", text.rstrip("\n").count("\n") + 1)
     if len(headings) > 1:

@@ -28,7 +28,10 @@ _SETTING = re.compile(
     r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: ([\w/]+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$"
 )
 _WITHOUT_MPI = re.compile(r"# OSU (?!MPI)[A-Za-z][^\n]* v\d+\.\d")
-_BUFFERS = re.compile(r"# Send Buffer on (\w[\w ]*?) \(.* Receive Buffer on (\w[\w ]*?) \(")
+_BUFFERS = re.compile(
+    r"# (?:Send Buffer|Rank 0 Memory) on (\w[\w ]*?) \("
+    r".* (?:Receive Buffer|Rank 1 Memory) on (\w[\w ]*?) \("
+)
 _COLUMNS = re.compile(
     r"# *(?:(Size)\s+)?((?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s)"
     r"(?:\s+(Messages/s))?(?:\s+(Min Latency)\(us\)\s+(Max Latency)\(us\)\s+(Iterations))?"
@@ -210,7 +213,7 @@ def _twin(text: str, at: int) -> bool:
 @lru_cache(maxsize=64)
 def _title(line: str) -> _Title | None:
     """Return the parts of a title, None for any other line."""
-    found = _TITLE.match(line)
+    found = _TITLE.match(line.replace("-CUDA MANAGED", "-MANAGED"))  # of blocking collectives
     if found is None:
         return None
     # The device may stand in the midst: "-CUDA Latency", "_Put-CUDA Latency".

@@ -25,10 +25,13 @@ _HEADING = re.compile(
     re.M,
 )
 _FINAL = re.compile(
-    r"\n(?:Final:)? +(\d+) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d{3}) +(\d+\.\d\d) +(\d+\.\d\d)"
-    r" +(\d+) +(\d+)(?:  \S.*)? *$",
+    r"\n(?:Final:)? +(\d[\d,]*) +(?:(\d+\.\d{3}) +\d+\.\d{3} +)?(\d+\.\d{3})"
+    r" +(?(2)\d+\.\d\d +)(\d+\.\d\d) +(?(2)\d[\d,]* +)(\d[\d,]*)(?:  \S.*)? *$",
     re.M,
 )
+"""Of several threads (-T) without the percentile; -N separates the thousands of counts."""
+
+_THREAD = re.compile(r"^\[thread (\d+)\]", re.M)
 _BOX = re.compile(r"\n\| (API|Test|Send memory|Recv memory|Message size): +(\S.*?) +\| *$", re.M)
 _IN_BOX = ["API", "Test", "Send memory", "Recv memory", "Message size"]
 _COMPLAINT = re.compile(r"^.*UCX +ERROR .*$", re.M)
@@ -78,28 +81,46 @@ def read(kind: str, name: str, text: str) -> Reading:
         not row.startswith(_IN_TABLE) and not _WARNING.search(row) for row in between.splitlines()
     ):
         refuse("something between the heading and the last line", line)
-    whole = figure(final[4], line)
-    rate, band = figure(final[8], line), float(final[6])  # of slow messages it is 0.00
-    if abs(whole * rate / 1e6 - 1) > 0.01 + 0.0006 / whole + 0.6 / rate:
-        refuse(f"{final[8]} messages/s of {final[4]} us each", line)
-    parameters: dict[str, Scalar] = {"iterations": count(final[1], line)}
+    whole, rate = figure(final[3], line), figure(final[5].replace(",", ""), line)
+    band = float(final[4])  # of slow messages it is 0.00
+    threads = _threads(final, between, whole * rate / 1e6, 0.01 + 0.0006 / whole + 0.6 / rate)
+    if threads == 0:
+        refuse(f"{final[5]} messages/s of {final[3]} us each", line)
+    parameters: dict[str, Scalar] = {"iterations": count(final[1].replace(",", ""), line)}
+    if threads > 1:
+        parameters["threads"] = threads
     said_by_server = _server(text, parameters)
     size = said_by_server or _size(band, rate)
     case = Case.of(bytes=size) if size else Case()
     if said_by_server:
         exact = rate * said_by_server / 2**20
         if abs(exact - band) > 0.0051 + exact * (0.6 / rate + 1e-6):
-            refuse(f"{band} MiB/s are not {final[8]} messages/s of {said_by_server} B", line)
+            refuse(f"{band} MiB/s are not {final[5]} messages/s of {said_by_server} B", line)
     if kind == "latency":
-        values = {"latency": whole, "latency_median": figure(final[2], line)}
+        values = {"latency": whole}
+        if final[2]:
+            values["latency_median"] = figure(final[2], line)
         if heading[2] not in (None, "50.0"):  # UCX 1.9 calls the median typical
             refuse(f"percentile {heading[2]} instead of 50.0", line)
     else:
-        values = {"bandwidth": figure(final[6], line), "message_rate": rate}
+        values = {"bandwidth": figure(final[4], line), "message_rate": rate}
     samples = single(case, **values)
     warned = dict.fromkeys(_WARNING.findall(text)) if " WARN " in text else {}
     guards = tuple(f"UCX warns: {words[:120]!r}" for words in list(warned)[:4])
     return Reading(name, "1", parameters, None, samples, guards=guards)
+
+
+def _threads(final: re.Match[str], between: str, busy: float, slack: float) -> int:
+    """Return the number of threads, 0 if that of messages at a time, `busy`, does not fit.
+
+    Of several the latency is the mean and the rate the sum, so `busy` is their number, or more if
+    some are faster than others.
+    """
+    if final[2]:
+        return int(abs(busy - 1) <= slack)
+    numbers = map(int, _THREAD.findall(between))
+    threads = 1 + max(numbers, default=round(busy) - 1)
+    return threads if threads > 1 and 1 - slack <= busy / threads < 2 else 0
 
 
 def _size(band: float, rate: float) -> int:
@@ -174,7 +195,7 @@ READERS = {
             ),
         ),
         library=" UCX ",
-        versions="1.9 to 1.18",
+        versions="1.9 to 1.20",
         proof=_PROOF,
         means=_MEANS,
     )
