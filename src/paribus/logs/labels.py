@@ -89,7 +89,7 @@ _BODY = re.compile(
     r"\#(?!\#| +\w| ?\w+ *[:=])|\# (?:All processes|Collective test|Out of bounds|Avg bus) "
     r"|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
     r"|JOB DONE|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
-    r"|Solution Validates"
+    r"|Solution Validates|build: \w+ \(\d+\)"
     r"|(?:LOCAL|REMOTE|THROUGHPUT|PROTOCOL|DIRECTION|ELAPSED|TRANSACTION|REQUEST|RESPONSE)[_=]"
     r"|(?:MEAN|P\d\d)_LATENCY="
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
