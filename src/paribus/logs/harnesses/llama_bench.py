@@ -34,6 +34,9 @@ _CSV = "build_commit,build_number,"
 _CSV_ROW = re.compile(r'"\w+","\d+",.*"[ \t]*')
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _TABLE = "| model "
+_ABOVE = r"(?:ggml|load|register|llama)_\w+: .*|Device \d+: .*"
+"""Messages on the devices, before the table."""
+
 _HEADING = re.compile(r"(?m)^(?:\| +\w+ +)+\| +test +\| +t/s +\|[ \t]*$")
 _ROW = re.compile(r"(?m)^(?!\| *-{3,})[^|\n]*(?:\|[^|\n]*){3,}$")
 _BUILD = re.compile(r"(?m)^build: (\w+) \((\d+)\)[ \t]*$")
@@ -212,7 +215,7 @@ HARNESS = Harness(
         Head("[", r'\{\s*"build_commit"\s*:'),
         Head("{", r'"build_commit"\s*:', block=rf"{_LINE}\n?"),
         Head(_CSV),
-        Head(_TABLE, r"\| model +\| +size \| +params \| .*\| +test \| +t/s \|"),
+        Head(_TABLE, r"\| model +\| +size \| +params \| .*\| +test \| +t/s \|", above=_ABOVE),
     ),
     launches=(
         "a file is one launch, because all tests are in one process: a repetition is a sample,"
