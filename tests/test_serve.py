@@ -660,6 +660,19 @@ def test_a_study_that_is_refused_before_its_first_launch_did_not_begin(tmp_path:
     assert "not even the factor (env); make the arms differ" in refused.sentence
 
 
+@pytest.mark.parametrize("code", [1, 2, 3, 4, 130, None])
+def test_a_study_that_was_killed_and_is_refused_when_it_goes_on_is_interrupted(
+    tmp_path: Path, code: int | None
+) -> None:
+    """Its launches are stored, and no verdict was written."""
+    out = write_directory(tmp_path / "out", {"a": 1.0, "b": 1.1}, seed=1)
+    (out / "verdict.json").unlink(missing_ok=True)
+    table = {"text": "why", "code": code, "job": "", "effects": [], "planned": 9, "failures": 0}
+    (out / "progress.json").write_text(json.dumps({**table, "doing": None}))
+    [found] = find([tmp_path]).found.values()
+    assert (summary(found).state, summary(found).sentence) == ("stopped", "why")
+
+
 def test_pages_that_are_checked_at_the_same_time_do_not_meet(tmp_path: Path) -> None:
     texts = [STUDY.replace("blocks = 12", f"blocks = {blocks}") for blocks in range(10, 26)]
     with ThreadPoolExecutor(8) as pool:

@@ -146,7 +146,7 @@ class _Parser(argparse.ArgumentParser):
                 )
                 hint = f"did you mean {close[0]}? " if close else ""
                 self._refuse(name, "no such option", hint)
-            self._refuse(repr(name), "one argument too many", "")
+            self._refuse(repr(unknown[0]), "one argument too many", "")
         return found, unknown
 
     def _refuse(self, word: str, cause: str, hint: str) -> NoReturn:

@@ -183,9 +183,10 @@ def _state(found: Found, standing: Standing) -> str:
         return "queued"
     # A Paribus before progress wrote a verdict after the last launch; (0, 0): there is none.
     *_, launches, _, verdict = stamp(found)
-    judged = standing.code is None and (0, 0) < verdict >= launches
-    if standing.code in (1, 3, 4) and verdict == (0, 0) and not read_count(found.path).launches:
-        return "lost"  # refused before its first launch
+    if verdict == (0, 0):
+        refused = standing.code in (1, 2, 3, 4) and not read_count(found.path).launches
+        return "lost" if refused else "stopped"
+    judged = standing.code is None and verdict >= launches
     return "ended" if standing.code in (0, 1, 3, 4) or judged else "stopped"
 
 
