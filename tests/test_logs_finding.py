@@ -64,10 +64,38 @@ def test_a_log_and_the_screen_of_a_run_are_one_launch(tmp_path: Path) -> None:
     found = read(tmp_path / "one", tmp_path / "two")
     (kind,) = found.kinds
     assert [log.name for log in kind.logs] == ["screen.out", "screen.out"]
-    assert {why_unread(one) for one in found.unread} == {"is another output of a run that is read"}
+    assert {why_unread(one) for one in found.unread} == {
+        "is another output of a launch that is read"
+    }
     shutil.copy(tmp_path / "one" / "screen.out", tmp_path / "one" / "copied.out")
     (kind,) = read(tmp_path / "one", tmp_path / "two").kinds
     assert {log.name for log in kind.logs} >= {"screen.out", "copied.out"}
+
+
+def test_the_report_and_the_perflog_of_a_session_are_the_same_launches(tmp_path: Path) -> None:
+    """ReFrame writes both, the perflog into a folder of its own; a later row is a launch more."""
+    report, perflog = (
+        (FIXTURES / "reframe" / f"good-{form}.out").read_text() for form in ("report", "perflog")
+    )
+    for arm, figure in (("one", "12345.678912"), ("two", "23456.789123")):
+        texts = {"run.json": report, "perflogs/generic/sleepy.log": perflog}
+        for name, text in texts.items():
+            first, _, second = text.rpartition("12345.6")
+            changed = f"{first}50.5{second}".replace("12345.6", figure)
+            write(tmp_path / arm, {name: changed})
+    found = read(tmp_path / "one", tmp_path / "two")
+    assert [{log.name for log in kind.logs} for kind in found.kinds] == [
+        {"run.json#1"},
+        {"run.json#2"},
+    ]
+    assert {why_unread(one) for one in found.unread} == {
+        "is another output of a launch that is read"
+    }
+    row = perflog.splitlines()[1].replace("12345.6", "12321.123456").replace("3144.", "4567.")
+    with (tmp_path / "one/perflogs/generic/sleepy.log").open("a") as file:
+        file.write(f"{row}\n")
+    kinds = read(tmp_path / "one", tmp_path / "two").kinds
+    assert len(kinds[0].logs) == 3
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 
 from paribus.border import read_bounded
 from paribus.core import Reason, Sample, grouped
@@ -80,17 +79,27 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
 def of_one_run(logs: Sequence[Log]) -> Iterable[tuple[Log, Log]]:
     """Yield pairs of logs of one launch that was written to two files: that which says less first.
 
-    So LAMMPS writes its log and its screen. They are two files in one folder of an arm with the
-    same figures and different settings; a copied log would have the same settings.
+    So LAMMPS writes its log and its screen, ReFrame its report and a perflog. They are two files of
+    one arm, with the same figures and no two dates, but other settings; a copy has the same ones.
+    All pairs of two forms are judged together, because the figures of one may be coarse.
     """
-    for group in _of_same_figures(logs):
-        folders = grouped(((log.arm, Path(log.path).parent), log) for log in group)
-        for several in folders.values():
-            names = [{name for kind in log.printed for name in kind} for log in several]
-            two = len(several) == 2 and several[0].path != several[1].path and names[0] != names[1]
-            if two and _by_chance(_figures(group[0].reading.samples)) < BY_CHANCE:
-                less, more = sorted(several, key=lambda log: len(log.printed.keys))
-                yield less, more
+    by_forms: dict[Hashable, list[tuple[Log, Log]]] = {}
+    for group in _of_same_figures(logs, dated=False):
+        for arm, several in grouped((log.arm, log) for log in group).items():
+            if len(several) != 2 or several[0].path == several[1].path:
+                continue
+            less, more = sorted(several, key=lambda log: len(_shown(log)))
+            dates = {log.date for log in several if log.zoned == more.zoned} - {None}
+            if len(dates) < 2 and _shown(less) != _shown(more):
+                by_forms.setdefault((arm, _shown(less), _shown(more)), []).append((less, more))
+    for pairs in by_forms.values():
+        if math.prod(_by_chance(_figures(log.reading.samples)) for log, _ in pairs) < BY_CHANCE:
+            yield from pairs
+
+
+def _shown(log: Log) -> frozenset[str]:
+    """Return the names of the settings that a log shows."""
+    return frozenset(log.reading.facts).union(*log.printed)
 
 
 def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Log]]:

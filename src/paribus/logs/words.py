@@ -116,7 +116,7 @@ MOST_LINES = 3
 
 _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.SAME_FILE: "{be} the same file as {detail}",
-    Unreadable.SAME_RUN: "{be} another output of a run that is read",
+    Unreadable.SAME_RUN: "{be} another output of a launch that is read",
     Unreadable.CANNOT_BE_READ: "cannot be read: {detail}",
     Unreadable.NO_FILE: "{be} a pipe or a device, not a file",
     Unreadable.LINK_TO_FOLDER: "{be} a link to a folder",

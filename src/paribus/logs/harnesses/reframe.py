@@ -122,6 +122,14 @@ def _facts(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, printable(" ".join(text.split()))[:LONGEST_NAME]
 
 
+def _date(settings: Mapping[str, Any]) -> tuple[float, bool] | None:
+    """Return when a job ended; only as seconds since the epoch is the zone in every form."""
+    unix = settings.get("job_completion_time_unix")
+    if unix in (None, "null", ""):
+        return when(settings.get("job_completion_time"))
+    return amount(float(unix)), True
+
+
 def _better(one: _Figure, unit: str) -> Direction | None:
     """Return which values are better: a limit on one side shows it, or else the unit may."""
     limits = [one.lower not in (None, "null", ""), one.upper not in (None, "null", "")]
@@ -174,7 +182,7 @@ def _of_case(case: Mapping[str, Any]) -> _Job | None:
     elif phase != "performance" or not figures:
         failed = f"failed in {phase or result}: {str(case.get('fail_reason'))[:80]!r}"
     settings = {**case, "name": inner(case, "name")}
-    return _Job(settings, when(case.get("job_completion_time")), failed, tuple(figures))
+    return _Job(settings, _date(case), failed, tuple(figures))
 
 
 # --- the perflog ---------------------------------------------------------------------------------
@@ -227,7 +235,7 @@ def _of_row(row: Mapping[str, str], variables: Iterable[str], line: int) -> _Job
     settings: dict[str, Any] = dict(row)
     if (tasks := row.get("num_tasks", "null")) != "null":
         settings["num_tasks"] = int(tasks)
-    return _Job(settings, when(row["job_completion_time"]), failed, tuple(figures))
+    return _Job(settings, _date(row), failed, tuple(figures))
 
 
 HARNESS = Harness(
