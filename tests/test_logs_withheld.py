@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 import shutil
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -231,6 +233,63 @@ def test_a_copied_file_is_no_launch_however_few_figures_it_has(tmp_path: Path) -
     assert reason_of(barrier.verdict).startswith(
         "a/again.log, a/run3.log are identical files: a copied log is not"
     )
+
+
+def streams(folder: Path, effect: float) -> dict[str, str]:
+    """Write eight outputs of STREAM, a file each, and return them: four figures are in each."""
+    text = (FIXTURES / "stream" / "good-real-32_threads.out").read_text()
+    rows = re.compile(r"^((?:Copy|Scale|Add|Triad): +)(\S+)((?: +\S+){3})", re.M)
+    draw = random.Random(effect)
+
+    def row(found: re.Match[str]) -> str:
+        factor = effect * draw.gauss(1, 0.01)
+        times = (f"{float(word) / factor:12.6f}" for word in found[3].split())
+        return f"{found[1]}{float(found[2]) * factor:.1f}{''.join(times)}"
+
+    texts = {f"run{n}.txt": rows.sub(row, text) for n in range(8)}
+    write(folder, texts)
+    return texts
+
+
+RECORDED_AGAIN: Mapping[str, Callable[[dict[str, str]], dict[str, bytes]]] = {
+    "in the job's own output": lambda texts: {
+        f"slurm-{n}.out": f"2026-11-30\n{text}\nok\n".encode()
+        for n, text in enumerate(texts.values())
+    },
+    "in one output of all jobs": lambda texts: {"all.out": "\n".join(texts.values()).encode()},
+    "copied with a line above": lambda texts: {
+        f"old/{name}": f"ok\n{text}".replace("\n", "\r\n").encode() for name, text in texts.items()
+    },
+    "with the rank before each line": lambda texts: {
+        f"ranks/{name}": re.sub("^", "0: ", f"ok\n{text.strip()}", flags=re.M).encode()
+        for name, text in texts.items()
+    },
+}
+
+
+@pytest.mark.parametrize("how", RECORDED_AGAIN)
+def test_a_launch_that_two_files_record_counts_once(tmp_path: Path, how: str) -> None:
+    texts, _ = streams(tmp_path / "a", 1.0), streams(tmp_path / "b", 1.1)
+    alone = judged(tmp_path / "a", tmp_path / "b").headlines[0]
+    for name, raw in RECORDED_AGAIN[how](texts).items():
+        (tmp_path / "a" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "a" / name).write_bytes(raw)
+    found = judged(tmp_path / "a", tmp_path / "b")
+    (head,) = found.headlines
+    assert head.verdict.word is Word.FASTER
+    assert (head.comparison, head.arm_value) == (alone.comparison, alone.arm_value)
+    assert "another output of a launch that is read" in text_of(found, "not read")
+
+
+@pytest.mark.parametrize("change", [gzip.compress, lambda raw: raw.replace(b"\n", b"\r\n")])
+def test_a_copy_that_is_written_otherwise_is_a_copy(
+    tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    streams(tmp_path / "a", 1.0)
+    streams(tmp_path / "b", 1.1)
+    (tmp_path / "b" / "again").write_bytes(change((tmp_path / "a" / "run3.txt").read_bytes()))
+    (head,) = judged(tmp_path / "a", tmp_path / "b").headlines
+    assert reason_of(head.verdict).startswith("a/run3.txt, b/again are identical files")
 
 
 def test_identical_files_that_launches_can_print_count_and_are_named(tmp_path: Path) -> None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from itertools import permutations, starmap
 
-from paribus.border import read_bounded
 from paribus.core import Reason, Sample, grouped
 from paribus.judge.headlines import Because
 from paribus.logs.log import Log
-from paribus.logs.reading import MOST_BYTES
+from paribus.logs.reading import text_of
 
 LEAST_FIGURES = 8
 """Different figures, at least, in a log that counts as a copy: time and rate are one figure."""
@@ -31,10 +32,13 @@ SCATTER = 0.005
 Figures of few digits hide it, and are the same without copying.
 """
 
-_TIME = re.compile(rb"(?!00:)\d\d:\d\d:\d\d")
+_TIME = re.compile(r"(?!00:)\d\d:\d\d:\d\d")
 """A time of day; one in the first hour may be how long something took."""
 
-_DECIMAL = re.compile(rb"\d++\.\d++")
+_DECIMAL = re.compile(r"\d++\.\d++")
+
+MOST_ALIKE = 32
+"""Logs with the same figures, at most, of which each is looked for in the files of the others."""
 
 KEPT = 256
 """Files whose printed numbers are cached: one holds outputs of many kinds."""
@@ -76,14 +80,51 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
     ]
 
 
-def of_one_run(logs: Sequence[Log]) -> Iterable[tuple[Log, Log]]:
-    """Yield pairs of logs of one launch that was written to two files: that which says less first.
+def recorded_again(logs: Sequence[Log]) -> Iterable[Log]:
+    """Yield logs of launches that another file of the arm holds as well, and says more of."""
+    yield from _within(logs)
+    yield from _in_other_forms(logs)
+
+
+def _within(logs: Sequence[Log]) -> Iterable[Log]:
+    """Yield the logs of files of which each output, and each number, stands in another file too.
+
+    So `tee` writes an output to a file, and a batch system what the whole job prints to another.
+    """
+    twins: dict[tuple[str, str], dict[str, tuple[Log, Log]]] = {}
+    for group in _of_same_figures(logs, dated=False):
+        for one, other in permutations(group if len(group) <= MOST_ALIKE else (), 2):
+            if one.arm == other.arm and one.path != other.path and _shown(one) <= _shown(other):
+                twins.setdefault((one.path, other.path), {})[one.name] = (one, other)
+    of_file = Counter(log.path for log in logs)
+    pairs = [
+        two
+        for (path, _), of_both in twins.items()
+        if len(of_both) == of_file[path] and _held(*(two := next(iter(of_both.values()))))
+    ]
+    again: set[str] = set()
+    for (one, other), sure in zip(pairs, _surely_one(pairs, logs), strict=True):
+        if sure and other.path not in again:
+            again.add(one.path)
+    yield from (log for log in logs if log.path in again)
+
+
+def _held(one: Log, other: Log) -> bool:
+    """Return whether a file has all numbers and times of another, but is not identical."""
+    files = [(log.path, log.written) for log in (one, other)]
+    (numbers, times), (its_numbers, its_times) = starmap(_printed, files)
+    identical = len({*starmap(_digest, files)}) == 1
+    return numbers <= its_numbers and times <= its_times and not identical
+
+
+def _in_other_forms(logs: Sequence[Log]) -> Iterable[Log]:
+    """Yield the logs of launches that a program writes in two forms: the one that says less.
 
     So LAMMPS writes its log and its screen, ReFrame its report and a perflog. They are two files of
     one arm, with the same figures and no two dates, but other settings; a copy has the same ones.
     All pairs of two forms are judged together, because the figures of one may be coarse.
     """
-    by_forms: dict[Hashable, list[tuple[Log, Log]]] = {}
+    by_forms: dict[Hashable, list[Log]] = {}
     for group in _of_same_figures(logs, dated=False):
         for arm, several in grouped((log.arm, log) for log in group).items():
             if len(several) != 2 or several[0].path == several[1].path:
@@ -91,10 +132,10 @@ def of_one_run(logs: Sequence[Log]) -> Iterable[tuple[Log, Log]]:
             less, more = sorted(several, key=lambda log: len(_shown(log)))
             dates = {log.date for log in several if log.zoned == more.zoned} - {None}
             if len(dates) < 2 and _shown(less) != _shown(more):
-                by_forms.setdefault((arm, _shown(less), _shown(more)), []).append((less, more))
-    for pairs in by_forms.values():
-        if math.prod(_by_chance(_figures(log.reading.samples)) for log, _ in pairs) < BY_CHANCE:
-            yield from pairs
+                by_forms.setdefault((arm, _shown(less), _shown(more)), []).append(less)
+    for several in by_forms.values():
+        if math.prod(_by_chance(_figures(log.reading.samples)) for log in several) < BY_CHANCE:
+            yield from several
 
 
 def _shown(log: Log) -> frozenset[str]:
@@ -115,34 +156,39 @@ def _names(logs: Iterable[Log]) -> list[str]:
 
 
 def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
-    """Return the groups of logs whose files are identical, and whether they surely are copies.
-
-    They are if a time of day, or enough other numbers with a decimal point, stand in them and not
-    in every other log of the kind: no two launches print those. `Log.dated` would not do: of a log
-    without a date less would be known.
-    """
+    """Return the groups of logs whose files are identical, and whether they surely are copies."""
     # A file of several launches is one file, however many of them are the same in another.
     likely = {log.path: log for group in _of_same_figures(logs, dated=False) for log in group}
     digests = ((_digest(path, log.written), log) for path, log in likely.items())
     alike = grouped((digest, log) for digest, log in digests if digest)
     groups = [group for group in alike.values() if len(group) > 1]
+    return list(zip(groups, _surely_one(groups, logs), strict=True))
+
+
+def _surely_one(groups: Sequence[Sequence[Log]], logs: Sequence[Log]) -> list[bool]:
+    """Return of each group whether what its first log prints shows that all are of one launch.
+
+    It does if a time of day, or enough other numbers with a decimal point, stand in it and not in
+    every log outside the group: no two launches print those. `Log.dated` would not do: of a log
+    without a date less would be known.
+    """
     if not groups:
         return []
-    # Identical files print the same: one of them is searched for figures.
-    first = {log.path: group[0] for group in alike.values() for log in group}
-    numbers: dict[str, frozenset[bytes]] = {}
-    times: dict[str, frozenset[bytes]] = {}
-    for log in logs:
-        one = first.get(log.path, log)
-        numbers[log.path], times[log.path] = _printed(one.path, one.written)
-    pairs = math.comb(len(logs), 2)
-    return [
-        (group, _never_alike(_only_in(numbers, group), pairs) or bool(_only_in(times, group)))
-        for group in groups
+    files = {log.path: log.written for log in logs}
+    every = [
+        frozenset.intersection(*one) for one in zip(*starmap(_printed, files.items()), strict=True)
     ]
+    pairs = math.comb(len(logs), 2)
+    sure = []
+    for group in groups:
+        printed = _printed(group[0].path, group[0].written)
+        if {log.path for log in group} < set(files):
+            printed = printed[0] - every[0], printed[1] - every[1]
+        sure.append(_never_alike(printed[0], pairs) or bool(printed[1]))
+    return sure
 
 
-def _never_alike(numbers: Collection[bytes], pairs: int) -> bool:
+def _never_alike(numbers: Collection[str], pairs: int) -> bool:
     """Return whether in so many pairs of launches no two ever print the same of these numbers."""
     odds = float(pairs)
     for number in numbers if len(numbers) >= LEAST_FIGURES else ():
@@ -152,41 +198,26 @@ def _never_alike(numbers: Collection[bytes], pairs: int) -> bool:
     return False
 
 
-def _text(path: str) -> bytes:
-    """Return the bytes of a log; none if it is gone since it was read."""
-    try:
-        return read_bounded(path, MOST_BYTES, "a log")
-    except OSError:
-        return b""
-
-
 @lru_cache(maxsize=1 << 14)
 def _digest(path: str, _written: float) -> bytes:
-    """Return the digest of a file, b"" for one that is gone or empty.
+    """Return the digest of a file's text, b"" for one that is gone or empty.
 
     When it was written is a part of the key of the cache alone.
     """
-    text = _text(path)
-    return sha256(text).digest() if text else b""
+    text = text_of(path).strip()
+    return sha256(text.encode(errors="replace")).digest() if text else b""
 
 
 @lru_cache(maxsize=KEPT)
-def _printed(path: str, _written: float) -> tuple[frozenset[bytes], frozenset[bytes]]:
+def _printed(path: str, _written: float) -> tuple[frozenset[str], frozenset[str]]:
     """Return the numbers with a decimal point, and the times of day, that are in a log."""
-    text = _text(path)
+    text = text_of(path)
     return frozenset(_DECIMAL.findall(text)), frozenset(_TIME.findall(text))
 
 
-def _only_in(printed: Mapping[str, frozenset[bytes]], group: Sequence[Log]) -> frozenset[bytes]:
-    """Return what the identical files of a group print, and not every other file."""
-    mine, same = printed[group[0].path], {log.path for log in group}
-    others = [has for path, has in printed.items() if path not in same]
-    return mine - frozenset.intersection(*others) if others else mine
-
-
-def _steps_of(number: bytes) -> float:
+def _steps_of(number: str) -> float:
     """Return at least how many steps of its last digit a printed number is away from zero."""
-    digits = min(max(1.0, float(number.replace(b".", b""))), 1e15)
+    digits = min(max(1.0, float(number.replace(".", ""))), 1e15)
     return float(10 ** math.floor(math.log10(digits)))
 
 

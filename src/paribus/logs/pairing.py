@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped, natural
 from paribus.logs.comparable import Skipped, Unmatched, comparable, metrics_of
-from paribus.logs.copies import of_one_run
+from paribus.logs.copies import recorded_again
 from paribus.logs.log import Log, Unread, in_groups
 from paribus.logs.provenance import Made
 from paribus.logs.repeats import Repeats, by_case
@@ -165,11 +165,9 @@ def pair_logs(
     options --pair, --repeated or --by, and --part-of-arm and --key. Raises UserError for names in
     `moves` that no log has.
     """
-    twice = list(of_one_run(found))
-    second = {(less.arm, less.name) for less, _ in twice}
-    found = [log for log in found if (log.arm, log.name) not in second]
-    same = (Unread(Unreadable.SAME_RUN, arm=less.arm, name=less.name) for less, _ in twice)
-    unread = [*unread, *same]
+    again = dict.fromkeys((log.arm, log.name) for log in recorded_again(found))
+    found = [log for log in found if (log.arm, log.name) not in again]
+    unread = [*unread, *(Unread(Unreadable.SAME_RUN, arm=arm, name=name) for arm, name in again)]
     sorted_out = comparable(by_case(with_one_unit(regarded(found, moves)), by), arms)
     kinds = []
     for label, mine in sorted_out.kinds:

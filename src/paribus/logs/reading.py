@@ -162,6 +162,14 @@ def _texts(path: str, size: int) -> tuple[str, str]:
     return whole
 
 
+def text_of(path: str) -> str:
+    """Return the text of a file that was read before, without tags of ranks; "" if it is gone."""
+    try:
+        return _texts(path, Path(path).stat().st_size)[0]
+    except (OSError, _NotReadError):
+        return ""
+
+
 def _unpacked(packed: bytes) -> tuple[str, str]:
     """Return the text of a file that gzip compressed, as `_texts` does."""
     if len(packed) > MOST_PACKED:
