@@ -223,6 +223,23 @@ def test_the_other_side_of_a_network_is_no_launch_that_failed(
     assert "a/out.txt" in refused
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("...........\nMean +- std dev: 917 us +- 86 us\n", "-o FILE"),
+        ("  Time (mean ± σ):     101.3 ms ±   0.4 ms    [User: 0.7 ms]\n", "--export-json"),
+        ("Name (time in us)     Min       Max      Mean   StdDev\n", "--benchmark-json"),
+        ("Benchmark           Time             CPU   Iterations\n", "--benchmark_out"),
+    ],
+)
+def test_the_text_of_a_harness_names_the_file_that_is_read(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    [problem] = read(tmp_path, f"started\n{text}").problems
+    assert said in problem.detail
+    assert (problem.line, problem.tool) == (2 + text.startswith("..."), "")
+
+
 EPILOGUE = (
     """Selecting previously unselected package libjq1:amd64.
 Preparing to unpack .../libjq1_1.6_amd64.deb ...

@@ -53,7 +53,9 @@ _CUT = (
 )
 """Tool, the heading of its table, and what stands above and below it in a whole output."""
 
-_OLDER = (
+_TEXT = "its text lacks single runs and is not read; give the file of"
+
+_OTHER_FORMS = (
     ("iperf3", "Client connecting to ", "iperf 2 is not read, iperf3 is"),
     ("iperf3", "Server listening on TCP port ", "iperf 2 is not read, iperf3 is"),
     ("iperf3", "Server listening on ", "this is what the server prints; the client's is read"),
@@ -64,6 +66,10 @@ _OLDER = (
         "[RESULT] BW   phase ",
         "the summary of the script of 2018 to 2020 is not read, that of the program io500 is",
     ),
+    ("hyperfine", "Time (mean ± ", f"{_TEXT} --export-json FILE"),
+    ("pyperf", "Mean +- std dev: ", f"{_TEXT} -o FILE"),
+    ("pytest_benchmark", "Name (time in ", f"{_TEXT} --benchmark-json FILE"),
+    ("google_benchmark", "  CPU   Iterations", f"{_TEXT} --benchmark_out=FILE"),
 )
 """Tool, a phrase of a form of output that is not read, and the sentence on it."""
 
@@ -97,7 +103,7 @@ def hint(text: str) -> Unread | None:
         return _refused("osu", lacks, line_of(head, match.start()))
     if lines := _THROUGHPUT.findall(text):
         return _of_throughput(text, lines)
-    for tool, phrase, lacks in _OLDER:
+    for tool, phrase, lacks in _OTHER_FORMS:
         if (at := head.find(phrase)) >= 0:
             return _refused(tool, lacks, line_of(head, at), form=True)
     for tool, phrase, lacks in _CUT:
