@@ -97,11 +97,8 @@ def _within(logs: Sequence[Log]) -> Iterable[Log]:
             if one.arm == other.arm and one.path != other.path and _shown(one) <= _shown(other):
                 twins.setdefault((one.path, other.path), {})[one.name] = (one, other)
     of_file = Counter(log.path for log in logs)
-    pairs = [
-        two
-        for (path, _), of_both in twins.items()
-        if len(of_both) == of_file[path] and _held(*(two := next(iter(of_both.values()))))
-    ]
+    whole = (both for (path, _), both in twins.items() if len(both) == of_file[path])
+    pairs = [two for both in whole for two in [*both.values()][:1] if _held(*two)]
     again: set[str] = set()
     for (one, other), sure in zip(pairs, _surely_one(pairs, logs), strict=True):
         if sure and other.path not in again:
