@@ -281,6 +281,16 @@ def test_a_launch_that_two_files_record_counts_once(tmp_path: Path, how: str) ->
     assert "another output of a launch that is read" in text_of(found, "not read")
 
 
+def test_launches_of_a_deterministic_program_are_no_second_record_of_one(tmp_path: Path) -> None:
+    """Their figures are coarse, and all else that they print is the same in each of an arm."""
+    text = osu(1.0, sizes=1)
+    for arm, prime in (("a", 7919), ("b", 7907)):
+        worked = "".join(f"energy {n}.{n * prime:09}\n" for n in range(1, 20))
+        runs = {f"run{n}.log": f"job {n}\n{worked}{text}" for n in range(6)}
+        write(tmp_path / arm, runs)
+    assert "not read" not in names_of(judged(tmp_path / "a", tmp_path / "b"))
+
+
 @pytest.mark.parametrize("change", [gzip.compress, lambda raw: raw.replace(b"\n", b"\r\n")])
 def test_a_copy_that_is_written_otherwise_is_a_copy(
     tmp_path: Path, change: Callable[[bytes], bytes]

@@ -100,9 +100,11 @@ def _within(logs: Sequence[Log]) -> Iterable[Log]:
     whole = (both for (path, _), both in twins.items() if len(both) == of_file[path])
     pairs = [two for both in whole for two in [*both.values()][:1] if _held(*two)]
     again: set[str] = set()
-    for (one, other), sure in zip(pairs, _surely_one(pairs, logs), strict=True):
-        if sure and other.path not in again:
-            again.add(one.path)
+    like = grouped(((log.arm, log.test), log) for log in logs) if pairs else {}
+    for kind, several in grouped(((two[0].arm, two[0].test), two) for two in pairs).items():
+        for (one, other), sure in zip(several, _surely_one(several, like[kind]), strict=True):
+            if sure and other.path not in again:
+                again.add(one.path)
     yield from (log for log in logs if log.path in again)
 
 
@@ -179,7 +181,7 @@ def _surely_one(groups: Sequence[Sequence[Log]], logs: Sequence[Log]) -> list[bo
     sure = []
     for group in groups:
         printed = _printed(group[0].path, group[0].written)
-        if {log.path for log in group} < set(files):
+        if set(files) - {log.path for log in group}:
             printed = printed[0] - every[0], printed[1] - every[1]
         sure.append(_never_alike(printed[0], pairs) or bool(printed[1]))
     return sure
