@@ -257,6 +257,9 @@ RECORDED_AGAIN: Mapping[str, Callable[[dict[str, str]], dict[str, bytes]]] = {
         for n, text in enumerate(texts.values())
     },
     "in one output of all jobs": lambda texts: {"all.out": "\n".join(texts.values()).encode()},
+    "shown by a later command of the job": lambda texts: {
+        name: f"{text}\n{text}".encode() for name, text in texts.items()
+    },
     "copied with a line above": lambda texts: {
         f"old/{name}": f"ok\n{text}".replace("\n", "\r\n").encode() for name, text in texts.items()
     },

@@ -8,16 +8,15 @@ files are copies also if they have few figures, but a time of day that not every
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from itertools import permutations, starmap
+from itertools import compress, permutations, starmap
+from typing import TypeVar
 
 from paribus.core import Reason, Sample, grouped
 from paribus.judge.headlines import Because
-from paribus.logs.log import Log
+from paribus.logs.log import Log, Test, rare
 from paribus.logs.reading import text_of
 
 LEAST_FIGURES = 8
@@ -32,13 +31,10 @@ SCATTER = 0.005
 Figures of few digits hide it, and are the same without copying.
 """
 
-_TIME = re.compile(r"(?!00:)\d\d:\d\d:\d\d")
-"""A time of day; one in the first hour may be how long something took."""
-
-_DECIMAL = re.compile(r"\d++\.\d++")
-
 MOST_ALIKE = 32
 """Logs with the same figures, at most, of which each is looked for in the files of the others."""
+
+Key = TypeVar("Key")
 
 KEPT = 256
 """Files whose printed numbers are cached: one holds outputs of many kinds."""
@@ -81,39 +77,49 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
 
 
 def recorded_again(logs: Sequence[Log]) -> Iterable[Log]:
-    """Yield logs of launches that another file of the arm holds as well, and says more of."""
+    """Yield the logs of launches that another log of the arm records as well."""
     yield from _within(logs)
     yield from _in_other_forms(logs)
 
 
 def _within(logs: Sequence[Log]) -> Iterable[Log]:
-    """Yield the logs of files of which each output, and each number, stands in another file too.
+    """Yield the logs whose figures, and all that is rare in them, stand in another output too.
 
     So `tee` writes an output to a file, and a batch system what the whole job prints to another.
+    Files that are identical are left to `copied`.
     """
-    twins: dict[tuple[str, str], dict[str, tuple[Log, Log]]] = {}
+    kinds: dict[tuple[str, Test], list[tuple[Log, Log]]] = {}
     for group in _of_same_figures(logs, dated=False):
-        for one, other in permutations(group if len(group) <= MOST_ALIKE else (), 2):
-            if one.arm == other.arm and one.path != other.path and _shown(one) <= _shown(other):
-                twins.setdefault((one.path, other.path), {})[one.name] = (one, other)
-    of_file = Counter(log.path for log in logs)
-    whole = (both for (path, _), both in twins.items() if len(both) == of_file[path])
-    pairs = [two for both in whole for two in [*both.values()][:1] if _held(*two)]
-    again: set[str] = set()
-    like = grouped(((log.arm, log.test), log) for log in logs) if pairs else {}
-    for kind, several in grouped(((two[0].arm, two[0].test), two) for two in pairs).items():
-        for (one, other), sure in zip(several, _surely_one(several, like[kind]), strict=True):
-            if sure and other.path not in again:
-                again.add(one.path)
-    yield from (log for log in logs if log.path in again)
+        # Of two that say the same the later one, in the order of the files, is the second record.
+        for one, other in permutations(group[::-1] if len(group) <= MOST_ALIKE else (), 2):
+            if one.arm == other.arm and _shown(one) <= _shown(other) and _has(other, one):
+                kinds.setdefault((one.arm, one.test), []).append((one, other))
+    again = set[tuple[str, str]]()
+    like = grouped(((log.arm, log.test), log) for log in logs) if kinds else {}
+    for kind, pairs in kinds.items():
+        of_each = {_key(log): _words(log.rare) for log in like[kind]}
+        sure = _surely_one([tuple(map(_key, pair)) for pair in pairs], of_each)
+        for one, other in compress(pairs, sure):
+            if _key(other) not in again:
+                again.add(_key(one))
+    yield from (log for log in logs if _key(log) in again)
 
 
-def _held(one: Log, other: Log) -> bool:
-    """Return whether a file has all numbers and times of another, but is not identical."""
-    files = [(log.path, log.written) for log in (one, other)]
-    (numbers, times), (its_numbers, its_times) = starmap(_printed, files)
-    identical = len({*starmap(_digest, files)}) == 1
-    return numbers <= its_numbers and times <= its_times and not identical
+def _has(other: Log, one: Log) -> bool:
+    """Return whether a log has all that is rare in another, but is none of an identical file."""
+    if not one.rare or not _words(one.rare) <= _words(other.rare):
+        return False
+    files = {(log.path, log.written) for log in (one, other)}
+    return len(files) == 1 or len({*starmap(_digest, files)}) == 2
+
+
+def _key(log: Log) -> tuple[str, str]:
+    return log.arm, log.name
+
+
+@lru_cache(maxsize=1 << 10)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 def _in_other_forms(logs: Sequence[Log]) -> Iterable[Log]:
@@ -161,40 +167,37 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     digests = ((_digest(path, log.written), log) for path, log in likely.items())
     alike = grouped((digest, log) for digest, log in digests if digest)
     groups = [group for group in alike.values() if len(group) > 1]
-    return list(zip(groups, _surely_one(groups, logs), strict=True))
+    of_each = {log.path: _printed(log.path, log.written) for log in (logs if groups else ())}
+    paths = [[log.path for log in group] for group in groups]
+    return list(zip(groups, _surely_one(paths, of_each), strict=True))
 
 
-def _surely_one(groups: Sequence[Sequence[Log]], logs: Sequence[Log]) -> list[bool]:
-    """Return of each group whether what its first log prints shows that all are of one launch.
+def _surely_one(
+    groups: Iterable[Sequence[Key]], of_each: Mapping[Key, frozenset[str]]
+) -> list[bool]:
+    """Return of each group whether what is rare in its first shows that all are of one launch.
 
-    It does if a time of day, or enough other numbers with a decimal point, stand in it and not in
-    every log outside the group: no two launches print those. `Log.dated` would not do: of a log
+    What stands in every one outside the group shows nothing. `Log.dated` would not do: of a log
     without a date less would be known.
     """
-    if not groups:
-        return []
-    files = {log.path: log.written for log in logs}
-    every = [
-        frozenset.intersection(*one) for one in zip(*starmap(_printed, files.items()), strict=True)
+    every = frozenset.intersection(*of_each.values()) if of_each else frozenset[str]()
+    pairs = math.comb(len(of_each), 2)
+    return [
+        _never_alike(of_each[group[0]] - (every if {*of_each} - {*group} else set()), pairs)
+        for group in groups
     ]
-    pairs = math.comb(len(logs), 2)
-    sure = []
-    for group in groups:
-        printed = _printed(group[0].path, group[0].written)
-        if set(files) - {log.path for log in group}:
-            printed = printed[0] - every[0], printed[1] - every[1]
-        sure.append(_never_alike(printed[0], pairs) or bool(printed[1]))
-    return sure
 
 
-def _never_alike(numbers: Collection[str], pairs: int) -> bool:
-    """Return whether in so many pairs of launches no two ever print the same of these numbers."""
+def _never_alike(words: Collection[str], pairs: int) -> bool:
+    """Return whether in so many pairs of launches no two ever print the same of these words.
+
+    None prints the same time of day; of numbers it takes LEAST_FIGURES.
+    """
+    numbers = [word for word in words if ":" not in word]
     odds = float(pairs)
     for number in numbers if len(numbers) >= LEAST_FIGURES else ():
         odds /= max(1.0, SCATTER * _steps_of(number))
-        if odds < BY_CHANCE:
-            return True
-    return False
+    return odds < BY_CHANCE or len(numbers) < len(words)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -208,10 +211,9 @@ def _digest(path: str, _written: float) -> bytes:
 
 
 @lru_cache(maxsize=KEPT)
-def _printed(path: str, _written: float) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the numbers with a decimal point, and the times of day, that are in a log."""
-    text = text_of(path)
-    return frozenset(_DECIMAL.findall(text)), frozenset(_TIME.findall(text))
+def _printed(path: str, _written: float) -> frozenset[str]:
+    """Return what is rare in a file."""
+    return frozenset(rare(text_of(path)))
 
 
 def _steps_of(number: str) -> float:

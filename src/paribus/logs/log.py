@@ -6,6 +6,7 @@ Unread that says what the third lacks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -15,6 +16,8 @@ from paribus.readers.settings import NOTHING_PRINTED, Printed
 
 Test = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
 """What logs must share to be compared: tool, parameters by name, and number of ranks."""
+
+_RARE = re.compile(r"\d++\.\d++|(?<![:\d])(?!00:)\d\d:\d\d:\d\d(?![:\d])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Log:
     `labels`: what a script printed above it, by form, and `counted` the launch's number there
     (labels.py).
     `ranks`: how many ranks may have written it and others like it, 0 where nothing says so.
+    `rare`: what is `rare` in it, with blanks between; "" in a harness's file.
 
     What is known of its file (logs.py):
     `name`: the path below the folder of its `arm`, with #2 for the second output in one file.
@@ -48,6 +52,7 @@ class Log:
     labels: Mapping[str, str] = field(default_factory=dict)
     counted: str = ""
     ranks: int = 0
+    rare: str = ""
     arm: str = ""
     name: str = ""
     path: str = ""
@@ -85,6 +90,17 @@ class Log:
 
 
 T = TypeVar("T")
+
+
+def rare(text: str) -> list[str]:
+    """Return what two launches seldom both print: numbers with a decimal point, times of day.
+
+    A time in the first hour may be how long something took.
+
+    >>> rare("at 12:30:05 Triad: 21902.3 of 00:01:00, ab:12:30:05")
+    ['12:30:05', '21902.3']
+    """
+    return _RARE.findall(text)
 
 
 def in_groups(

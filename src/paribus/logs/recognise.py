@@ -23,7 +23,7 @@ from paribus.logs.launches import (
     take_out_mixed,
     without_failures,
 )
-from paribus.logs.log import Log, Unread
+from paribus.logs.log import Log, Unread, rare
 from paribus.logs.output import Output
 from paribus.logs.ranks import by_rank, in_order
 from paribus.readers.harness import Failed, Harness, Launches
@@ -37,6 +37,9 @@ from paribus.readers.text import HEAD, LONGEST, line_at, within
 
 MOST_CUT = 16 << 20
 """Characters of one of several outputs in a text, at most. One that is alone may be longer."""
+
+MOST_RARE = 16 << 10
+"""Characters of an output that are searched for what shows that another file records it too."""
 
 
 class Held(NamedTuple):
@@ -165,8 +168,9 @@ def _of_tool(one: Output, reader: Reader) -> None:
     own = without_command(one.text, one.at, one.longest) if one.title else one.text
     shown = printed(file_of(reader.name), without_failures(own))
     labels, counted = one.labels_in_force, one.counted
-    date = reader.started(one.text)
-    one.found.append(Log(reading, date, one.number, printed=shown, labels=labels, counted=counted))
+    log = Log(reading, reader.started(one.text), one.number, printed=shown)
+    prints = " ".join(rare(one.text[one.at : one.at + MOST_RARE]))
+    one.found.append(replace(log, labels=labels, counted=counted, rare=prints))
 
 
 def _of_harness(one: Output, name: str, launches: Launches) -> None:
