@@ -21,7 +21,7 @@ from paribus.core import (
     Finding,
     Metric,
     UserError,
-    format_change,
+    format_interval,
     units,
     usable,
 )
@@ -236,9 +236,8 @@ def _day(day: Day) -> str:
 
 
 def _size(change: Dated) -> str:
-    comparison = change.comparison
-    low, high = (f"{100 * (one - 1):+.1f}" for one in (comparison.low, comparison.high))
-    return f"{format_change(comparison.ratio)} [{low}, {high}]"
+    found = change.comparison
+    return format_interval(found.ratio, found.low, found.high)
 
 
 def print_history(history: History, console: Console) -> None:
