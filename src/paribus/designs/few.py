@@ -97,11 +97,8 @@ class Few(FewWords, Design):
 
     def lone_case(self, headline: Finding) -> Said | None:
         """Return the verdict of the headline, which uses more than the pairs of a family do."""
-        if headline.comparison is None:
-            return None
-        better, margin = headline.metric.better, headline.margin
-        verdict = judge(headline.comparison, better=better, margin=margin, last=True)
-        return verdict, headline.comparison
+        known = headline.comparison
+        return (headline.verdict, known) if known else None
 
     def fewest_blocks(self, level: float, looks: Sequence[int]) -> int:
         return looks[0] if looks else super().fewest_blocks(level, looks)

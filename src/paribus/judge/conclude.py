@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import platform
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -39,7 +39,7 @@ from paribus.core import (
     matches,
 )
 from paribus.judge import allocations, notices, transport
-from paribus.judge.cases import cases, others
+from paribus.judge.cases import cases, cases_settled, others
 from paribus.judge.evidence import Entry, Evidence, collect, last_block_over, planned
 from paribus.judge.headlines import (
     Because,
@@ -340,6 +340,7 @@ def judgement_of(
     `lost` could change it. `facts` are those of the arms, `launches` all attempts.
     """
     heads = _heads(plan, evidence, over)
+    going = {f.benchmark for f in heads if not (over[f.benchmark] or _settled(plan, evidence, f))}
     rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
     coarse = coarse_of(plan, evidence, rows)
     reference = plan.study.arms[0].name
@@ -358,9 +359,9 @@ def judgement_of(
         plan_sha256=plan.sha256,
         directory=directory,
         sentence="",
-        complete=all(over[f.benchmark] or _settled(f) for f in heads),
+        complete=not going,
         headlines=heads,
-        cases=rows,
+        cases=_so_far(rows, going),
         tallies=tallies(plan, evidence),
         differences=tuple(differences),
         facts=facts or {},
@@ -369,10 +370,10 @@ def judgement_of(
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
         looks=plan.looks.at,
         level=plan.looks.confidence,
-        others=tuple(other for finding in heads for other in others(plan, evidence, finding)),
+        others=_so_far((one for f in heads for one in others(plan, evidence, f)), going),
         layers=layers(plan, evidence, over=all(f.verdict.final for f in heads)),
         endpoints=tuple(_endpoints(plan, evidence, heads, over)),
-        pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),
+        pairs=_so_far((f for label in plan.metrics for f in pairs(plan, evidence, label)), going),
         design=plan.design.sentence(),
         distributions=distributions(plan, evidence),
         **found._asdict(),
@@ -405,8 +406,17 @@ def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
     return replace(finding, verdict=replace(finding.verdict, figures=figures))
 
 
-def _settled(finding: Finding) -> bool:
-    return finding.verdict.final and finding.verdict.word is not Word.NO_DATA
+def _settled(plan: Plan, evidence: Evidence, finding: Finding) -> bool:
+    """Return whether a headline, and its cases where they decide, ended its benchmark."""
+    decided = finding.verdict.final and finding.verdict.word is not Word.NO_DATA
+    by_cases = plan.study.settings.decides != "headline"
+    return decided and not (by_cases and not cases_settled(plan, evidence, finding))
+
+
+def _so_far(found: Iterable[Finding], going: Collection[str]) -> tuple[Finding, ...]:
+    """Return what was `found`; verdicts in benchmarks that are `going` on may still change."""
+    several = ((f, f.verdict.final and f.benchmark not in going) for f in found)
+    return tuple(replace(f, verdict=replace(f.verdict, final=final)) for f, final in several)
 
 
 def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
@@ -415,7 +425,7 @@ def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
         selection.label
         for selection in plan.study.benchmarks
         if not _over(plan, evidence, selection.label)
-        and not all(_settled(f) for f in headlines(plan, evidence, selection))
+        and not all(_settled(plan, evidence, f) for f in headlines(plan, evidence, selection))
     ]
 
 
