@@ -70,6 +70,7 @@ def order_effects(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> It
                 "low": effect.low,
                 "high": effect.high,
                 "bias": moved,
+                "better": plan.metrics[label][0].better,
                 "first": len(first),
                 "blocks": effect.blocks,
             }
