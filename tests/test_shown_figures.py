@@ -22,11 +22,13 @@ from hypothesis import strategies as st
 import judgements
 import paribus
 from paribus.core import (
+    Arm,
     Comparison,
     Judgement,
     Launch,
     NoticeName,
     Settings,
+    State,
     Word,
     format_factor,
     format_interval,
@@ -34,9 +36,14 @@ from paribus.core import (
 )
 from paribus.lenses.cost.lens import costs
 from paribus.lenses.profiles.prediction import Weighed
+from paribus.lenses.published.beside import beside
+from paribus.lenses.published.lens import here
+from paribus.lenses.published.reading import load_publication
 from paribus.paper.notebook import document
+from paribus.paper.paper import details
 from paribus.probes.energy import JOULES
 from paribus.report import export, wording
+from paribus.report.html import page
 from paribus.stats.verdict import judge
 from paribus.web.found import Found
 from paribus.web.metrics import open_metrics
@@ -325,3 +332,56 @@ def test_a_range_from_kinds_holds_as_often_as_all_looks_do() -> None:
     parts: tuple[Weighed, ...] = one.parts
     assert len({kind for part in parts for kind in part.kinds}) == 2
     assert one.level == pytest.approx(1 - 2 * 0.05)
+
+
+def cut_off_arm(launch: Launch, attempt: int) -> Twist:
+    """Return the launch of one arm in 14 blocks that its time limit cuts off."""
+    late = launch.arm in ("virtual", "bridge") and launch.block % 14 == 3
+    return Twist(state=State.TIMEOUT, error="late") if late else Twist()
+
+
+def test_a_size_that_is_withheld_is_in_no_ranking() -> None:
+    arms = tuple(Arm(name, transport="tcp") for name in ("shared", "loop", "bridge"))
+    limited = (judgements.selection("barrier", timeout_s=60.0),)
+    asked = judgements.study((), arms, factor="transport", benchmarks=limited)
+    ratios = {"barrier": {"loop": 1.1, "bridge": 1.3}}
+    judgement = judged(asked, Script(ratios, cut_off_arm, growth=0), name="cut")
+    known = {one.arm: one.verdict.size_known for one in judgement.headlines}
+    assert known == {"loop": True, "bridge": False}
+    assert len(judgement.pairs) == 3
+    for pair in judgement.pairs:
+        assert pair.verdict.size_known == ("bridge" not in (pair.arm, pair.reference))
+    assert wording.SIZE_WITHHELD in judgements.printed(judgement)
+    table = re.sub(r"<[^>]+>", "", page(judgement, ""))
+    for pair in judgement.pairs:
+        assert pair.comparison
+        is_there = wording.estimate(pair.comparison) in table
+        assert is_there == pair.verdict.size_known
+
+
+def test_a_size_that_is_withheld_stands_beside_nothing_published(tmp_path: Path) -> None:
+    file = tmp_path / "old.toml"
+    file.write_text(
+        'title = "Old"\nyear = 2021\nurl = "https://x"\nfactor = "network"\n'
+        '[arms]\nhost = "a"\nbridged = "b"\n[[figures]]\nbenchmark = "barrier"\n'
+        'arm = "bridged"\nreference = "host"\noverhead = 8\n'
+    )
+    [row] = beside(judgements.censored(), [load_publication(file)]).lenses["published"]
+    assert row.finding
+    assert here(row) == wording.SIZE_WITHHELD
+
+
+def test_a_size_that_is_withheld_is_in_no_table_of_scaling() -> None:
+    base = judgements.scaling()
+    rows = [one for one in base.lenses["scaling"] if one.against]
+    first = rows[-1]
+    shown = wording.estimate(first.against.comparison)
+    assert shown in judgements.printed(base)
+    withheld = replace(first.against.verdict, size_known=False)
+    other = replace(first, against=replace(first.against, verdict=withheld))
+    changed = tuple(other if one is first else one for one in base.lenses["scaling"])
+    judgement = replace(base, lenses={**base.lenses, "scaling": changed})
+    assert shown not in judgements.printed(judgement)
+    assert not any(
+        shown in cell for table in details(judgement) for of in table.rows for cell in of
+    )
