@@ -407,7 +407,6 @@ def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
 
 
 def _settled(plan: Plan, evidence: Evidence, finding: Finding) -> bool:
-    """Return whether a headline, and its cases where they decide, ended its benchmark."""
     decided = finding.verdict.final and finding.verdict.word is not Word.NO_DATA
     by_cases = plan.study.settings.decides != "headline"
     return decided and not (by_cases and not cases_settled(plan, evidence, finding))

@@ -132,8 +132,7 @@ def claims(
         raise ValueError(f"{cases} and {units.count(len(margins), 'margin')}")
     p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
     at = counts_at_looks(series, looks)
-    fewest = LOOKS[0] if looks.few else min(LOOKS[0], looks.at[0])
-    members = [i for i, one in enumerate(series) if len(one) >= fewest]
+    members = [i for i, one in enumerate(series) if len(one) >= min(LOOKS[0], looks.at[0])]
     any_look = {i: looks.any_p(p[i], at[i]) for i in members}
     alone = [any_look[i] for i in members]
     if len(members) >= LEAST_FOR_SHARE:

@@ -23,7 +23,6 @@ from paribus.core import (
     Study,
     Word,
     count,
-    format_changes,
     format_interval,
 )
 from paribus.core.changes import (
@@ -218,8 +217,6 @@ def change(comparison: Comparison | None) -> str:
     """
     if comparison is None or not 0 < comparison.ratio < math.inf:
         return "none"
-    if not 0 < comparison.low <= comparison.high < math.inf:
-        return f"{format_changes([comparison.ratio])[0]} [no interval yet]"
     return format_interval(comparison.ratio, comparison.low, comparison.high, plus="")
 
 

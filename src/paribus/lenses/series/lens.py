@@ -20,7 +20,6 @@ from paribus.core import (
     Scalar,
     Seen,
     Word,
-    format_change,
     format_interval,
     percent,
     usable,
@@ -138,8 +137,6 @@ def _share(one: Step) -> str:
     """Return the change by a step: "-18.0 % [-18.6, -17.3]"."""
     if one.ratio is None:
         return "none"
-    if not 0 < one.low <= one.high < math.inf:
-        return f"{format_change(one.ratio)} [no interval yet]"
     return format_interval(one.ratio, one.low, one.high)
 
 
