@@ -34,6 +34,8 @@ from paribus.core import (
     format_interval,
     format_value,
 )
+from paribus.lenses.calibration import LENS as CALIBRATION
+from paribus.lenses.calibration import Calibration, Different
 from paribus.lenses.cost.lens import costs
 from paribus.lenses.profiles.prediction import Weighed
 from paribus.lenses.published.beside import beside
@@ -76,6 +78,13 @@ def test_an_interval_that_excludes_1_is_printed_so(logs: list[float]) -> None:
         assert (least > 1) == (low > 1) or ratio >= 10, shown
         assert (most < 1) == (high < 1), shown
     assert least <= middle <= most
+
+
+def test_a_difference_of_equal_arms_is_printed_as_one() -> None:
+    found = Different("latency", "", 1.0004, 1.0002, 1.0006, ())
+    rows = Calibration((8,), (1.0,), 18, 1, (found,), ())
+    [said] = CALIBRATION.failing(judgements.two_arms(), rows, "difference")
+    assert "1.0004 times itself [1.0002, 1.0006]" in said
 
 
 @given(st.floats(1e-8, 12.0), st.booleans())

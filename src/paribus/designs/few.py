@@ -97,8 +97,7 @@ class Few(FewWords, Design):
 
     def lone_case(self, headline: Finding) -> Said | None:
         """Return the verdict of the headline, which uses more than the pairs of a family do."""
-        known = headline.comparison
-        return (headline.verdict, known) if known else None
+        return None if headline.comparison is None else (headline.verdict, headline.comparison)
 
     def fewest_blocks(self, level: float, looks: Sequence[int]) -> int:
         return looks[0] if looks else super().fewest_blocks(level, looks)

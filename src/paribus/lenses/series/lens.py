@@ -135,9 +135,7 @@ def said(of: Stairs) -> str:
 
 def _share(one: Step) -> str:
     """Return the change by a step: "-18.0 % [-18.6, -17.3]"."""
-    if one.ratio is None:
-        return "none"
-    return format_interval(one.ratio, one.low, one.high)
+    return "none" if one.ratio is None else format_interval(one.ratio, one.low, one.high)
 
 
 def lead(judgement: Judgement, rows: Rows) -> str:
