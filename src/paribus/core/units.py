@@ -248,8 +248,7 @@ def format_factor(ratio: float) -> str:
     >>> format_factor(1.409), format_factor(0.2213), format_factor(0.9997)
     ('1.409x', '4.519x', '1.0003x')
     """
-    factor = max(ratio, 1 / ratio)
-    return f"{format_ratio(factor, decimals=decimals_beyond(factor))}x"
+    return f"{format_ratio(max(ratio, 1 / ratio), decimals=decimals_beyond(ratio))}x"
 
 
 def format_changes(ratios: Sequence[float]) -> list[str]:
@@ -259,8 +258,7 @@ def format_changes(ratios: Sequence[float]) -> list[str]:
     (['+20.0 %', '-1.3 %', '+45.0 %'], ['1.20x', '0.708x', '2.06x'])
     """
     if all(0.5 < ratio < 2 for ratio in ratios):
-        decimals = max(1, decimals_beyond(*ratios) - 2)
-        return [format_change(ratio, decimals) for ratio in ratios]
+        return [format_change(ratio, max(1, decimals_beyond(*ratios) - 2)) for ratio in ratios]
     return [f"{format_value(ratio)}x" for ratio in ratios]
 
 

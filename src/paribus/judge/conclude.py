@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import platform
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -49,6 +49,7 @@ from paribus.judge.headlines import (
     layers,
     pairs,
     unexplained,
+    with_findings,
     withhold,
 )
 from paribus.judge.notices import Lag, sharing
@@ -353,6 +354,10 @@ def judgement_of(
         code = notices.why_withheld(lost, f) if lost else None
         return (code, {}) if code else None
 
+    def so_far(f: Finding) -> Finding:
+        still = f.benchmark in going and (f.case is not None or f.reference or not f.decides)
+        return replace(f, verdict=replace(f.verdict, final=False)) if still else f
+
     found = track(plan, evidence)
     judgement = Judgement(
         study=plan.study,
@@ -361,7 +366,7 @@ def judgement_of(
         sentence="",
         complete=not going,
         headlines=heads,
-        cases=_so_far(rows, going),
+        cases=rows,
         tallies=tallies(plan, evidence),
         differences=tuple(differences),
         facts=facts or {},
@@ -370,15 +375,15 @@ def judgement_of(
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
         looks=plan.looks.at,
         level=plan.looks.confidence,
-        others=_so_far((one for f in heads for one in others(plan, evidence, f)), going),
+        others=tuple(other for finding in heads for other in others(plan, evidence, finding)),
         layers=layers(plan, evidence, over=all(f.verdict.final for f in heads)),
         endpoints=tuple(_endpoints(plan, evidence, heads, over)),
-        pairs=_so_far((f for label in plan.metrics for f in pairs(plan, evidence, label)), going),
+        pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=plan.design.sentence(),
         distributions=distributions(plan, evidence),
         **found._asdict(),
     )
-    withheld = withhold(judgement, why)
+    withheld = withhold(with_findings(judgement, so_far), why)
     rows_of = lens.judged(Seen(plan, evidence, withheld, over, launches))
     return lens.with_leads(replace(withheld, lenses=rows_of))
 
@@ -407,15 +412,8 @@ def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
 
 
 def _settled(plan: Plan, evidence: Evidence, finding: Finding) -> bool:
-    decided = finding.verdict.final and finding.verdict.word is not Word.NO_DATA
-    by_cases = plan.study.settings.decides != "headline"
-    return decided and not (by_cases and not cases_settled(plan, evidence, finding))
-
-
-def _so_far(found: Iterable[Finding], going: Collection[str]) -> tuple[Finding, ...]:
-    """Return what was `found`; verdicts in benchmarks that are `going` on may still change."""
-    several = ((f, f.verdict.final and f.benchmark not in going) for f in found)
-    return tuple(replace(f, verdict=replace(f.verdict, final=final)) for f, final in several)
+    ended = plan.study.settings.decides == "headline" or cases_settled(plan, evidence, finding)
+    return ended and finding.verdict.final and finding.verdict.word is not Word.NO_DATA
 
 
 def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:

@@ -227,9 +227,9 @@ def basis(history: History) -> str:
     over = "" if len(history.lines) == 1 else f" over all {len(history.lines)} effects"
     return (
         f"A change takes {fewest(ERROR / len(history.lines))} studies or more, {LEAST_SIDE} or more"
-        " of them since it, and more where they scatter. At most"
-        f" {units.percent(ERROR)} of histories without one ever show one{over}."
-        " Nothing controls what happens between studies: all that changed may be the cause."
+        f" of them since it, more where they scatter. At most {units.percent(ERROR)} of histories"
+        f" without one ever show one{over}. Nothing controls what happens between studies: all that"
+        " changed may be the cause."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.core import NoticeName, count, decimals_beyond, percent
+from paribus.core import NoticeName, count, percent
 from paribus.words import lists
 from paribus.words.lists import listed
 
@@ -35,10 +35,9 @@ def _allocations(_: Labels, figures: Figures) -> str:
 
 
 def _other(one: Figures) -> str:
-    d = decimals_beyond(one["low"], one["high"]) or 3
     return (
-        f"{one['benchmark']}, {lists.arm(one['arm'])} {one['word']}, {one['ratio']:.{d}f}"
-        f" [{one['low']:.{d}f}, {one['high']:.{d}f}] ({one['allocations']} pairs of node sets)"
+        f"{one['benchmark']}, {lists.arm(one['arm'])} {one['word']}, {one['ratio']:.3f}"
+        f" [{one['low']:.3f}, {one['high']:.3f}] ({one['allocations']} pairs of node sets)"
     )
 
 
