@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import platform
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -354,10 +354,6 @@ def judgement_of(
         code = notices.why_withheld(lost, f) if lost else None
         return (code, {}) if code else None
 
-    def so_far(f: Finding) -> Finding:
-        still = f.benchmark in going and (f.case is not None or f.reference or not f.decides)
-        return replace(f, verdict=replace(f.verdict, final=False)) if still else f
-
     found = track(plan, evidence)
     judgement = Judgement(
         study=plan.study,
@@ -383,7 +379,7 @@ def judgement_of(
         distributions=distributions(plan, evidence),
         **found._asdict(),
     )
-    withheld = withhold(with_findings(judgement, so_far), why)
+    withheld = withhold(with_findings(judgement, lambda f: _so_far(f, going)), why)
     rows_of = lens.judged(Seen(plan, evidence, withheld, over, launches))
     return lens.with_leads(replace(withheld, lenses=rows_of))
 
@@ -414,6 +410,11 @@ def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
 def _settled(plan: Plan, evidence: Evidence, finding: Finding) -> bool:
     ended = plan.study.settings.decides == "headline" or cases_settled(plan, evidence, finding)
     return ended and finding.verdict.final and finding.verdict.word is not Word.NO_DATA
+
+
+def _so_far(f: Finding, going: Collection[str]) -> Finding:
+    still = f.benchmark in going and (f.case is not None or f.reference or not f.decides)
+    return replace(f, verdict=replace(f.verdict, final=False)) if still else f
 
 
 def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
