@@ -12,7 +12,7 @@ import pytest
 
 from paribus.__main__ import main
 from paribus.logs import stages as history
-from paribus.logs.stages import LEAST_STUDIES, stages, step
+from paribus.logs.stages import LEAST_STUDIES, fewest, stages, step
 from paribus.stats.betting import ConfidenceSequence
 from paribus.stats.student import p_value, quantile
 from studies import paribus, write_study
@@ -106,6 +106,21 @@ def test_several_changes_and_too_few_studies() -> None:
     assert len(stages(*drawn(rng, np.r_[np.zeros(4), np.ones(3)]))) == 1
 
 
+@pytest.mark.parametrize("effects", [1, 2, 3, 8])
+def test_with_fewer_studies_no_change_however_large_is_shown(effects: int) -> None:
+    """Several effects share the error, which ranks of few studies do not go below."""
+    error = 0.05 / effects
+    least = fewest(error)
+
+    def seen(studies: int, since: int) -> bool:
+        blocks = [[2.0 * (n >= studies - since) + 1e-3 * n] * 12 for n in range(studies)]
+        return len(stages(blocks, [of[0] for of in blocks], error)) > 1
+
+    assert least >= LEAST_STUDIES
+    assert any(seen(least, since) for since in range(3, least - 2))
+    assert not any(seen(least - 1, since) for since in range(3, least - 3))
+
+
 # --- the verb --------------------------------------------------------------------------------
 
 CALM, SLOW = {"host": 1.0, "bridged": 1.05}, {"host": 1.0, "bridged": 1.19}
@@ -156,7 +171,7 @@ def test_a_history_names_the_date_and_what_changed_with_it(
     assert page.count('class="change"') == 1
     assert page.count('class="level"') == 2
     assert "6.1 -&gt; 6.6" in page
-    for number, said in ((8, "no effect changed"), (7, "too few to show a change")):
+    for number, said in ((8, "no change is shown"), (7, "too few to show a change")):
         code, text, _ = shown(capsys, *nightly[:number], "--json")
         assert json.loads(text)["lines"][0]["changes"] == []
         assert said in json.loads(text)["sentence"]

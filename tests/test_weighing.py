@@ -160,7 +160,7 @@ def test_a_study_with_a_profile_predicts() -> None:
     known = next(f for f in kinds if f.benchmark == Kind.LATENCY).comparison
     assert known
     assert (one.ratio, one.low, one.high) == pytest.approx((known.ratio, known.low, known.high))
-    assert one.level == pytest.approx(known.level)
+    assert one.level == pytest.approx(0.95), "whichever look ended the study"
 
 
 def test_a_report_is_made_with_a_profile(

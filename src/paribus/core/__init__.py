@@ -132,10 +132,12 @@ from paribus.core.reasons import (
 )
 from paribus.core.units import (
     count,
+    decimals_beyond,
     format_bytes,
     format_change,
     format_changes,
     format_factor,
+    format_interval,
     format_parameter,
     format_ratio,
     format_seconds,

@@ -200,11 +200,11 @@ def format_value(value: float) -> str:
         return f"{float(short):,.0f}" if abs(value) < 1e9 else short
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(float(f"{value:.3g}")))))  # 9.997 is 10.0
+    return f"{value:,.{digits}f}"
 
 
-def format_change(ratio: float) -> str:
+def format_change(ratio: float, decimals: int = 1) -> str:
     """Return how far the arm's value lies from the reference's: "+18.7 %" or "3.21x".
 
     From a factor of two on, a percentage misleads.
@@ -213,12 +213,18 @@ def format_change(ratio: float) -> str:
     ['+18.7 %', '-3.2 %', '+0.0 %', '3.21x', '4.00x lower']
     """
     if 0.5 < ratio < 2:
-        return f"{(ratio - 1) * 100:+.1f} %".replace("-0.0 %", "+0.0 %")
+        return f"{(ratio - 1) * 100:+.{decimals}f} %".replace("-0.0 %", "+0.0 %")
     return f"{format_value(ratio)}x" if ratio >= 2 else f"{format_value(1 / ratio)}x lower"
 
 
-def format_ratio(ratio: float, like: float | None = None) -> str:
-    """Return a ratio with the digits that a 1 % difference needs.
+def decimals_beyond(*ratios: float) -> int:
+    """Return how many decimals show that all `ratios` lie on one side of 1; 0 where three do."""
+    near = max(min(ratios) - 1, 1 - max(ratios))
+    return math.ceil(-math.log10(near)) if 1e-9 < near < 5e-4 else 0
+
+
+def format_ratio(ratio: float, like: float | None = None, decimals: int = 0) -> str:
+    """Return a ratio with the digits that a 1 % difference needs, and with `decimals` or more.
 
     `like` gives the number of decimals, so that both ends of an interval match their middle.
 
@@ -232,17 +238,17 @@ def format_ratio(ratio: float, like: float | None = None) -> str:
     size = ratio if like is None or not math.isfinite(like) else like
     if size <= 0:
         return f"{ratio:.3f}"
-    digits = 3 if 0.1 <= size < 10 else max(0, 2 - math.floor(math.log10(size)))
+    digits = decimals or 3 if 0.1 <= size < 10 else max(0, 2 - math.floor(math.log10(size)))
     return f"{ratio:,.{digits}f}"
 
 
 def format_factor(ratio: float) -> str:
     """Return a ratio as a factor above 1; the sentence around it says "more" or "less".
 
-    >>> format_factor(1.409), format_factor(0.2213)
-    ('1.409x', '4.519x')
+    >>> format_factor(1.409), format_factor(0.2213), format_factor(0.9997)
+    ('1.409x', '4.519x', '1.0003x')
     """
-    return f"{format_ratio(max(ratio, 1 / ratio))}x"
+    return f"{format_ratio(max(ratio, 1 / ratio), decimals=decimals_beyond(ratio))}x"
 
 
 def format_changes(ratios: Sequence[float]) -> list[str]:
@@ -252,8 +258,16 @@ def format_changes(ratios: Sequence[float]) -> list[str]:
     (['+20.0 %', '-1.3 %', '+45.0 %'], ['1.20x', '0.708x', '2.06x'])
     """
     if all(0.5 < ratio < 2 for ratio in ratios):
-        return [format_change(ratio) for ratio in ratios]
+        return [format_change(ratio, max(1, decimals_beyond(*ratios) - 2)) for ratio in ratios]
     return [f"{format_value(ratio)}x" for ratio in ratios]
+
+
+def format_interval(ratio: float, low: float, high: float, plus: str = "+") -> str:
+    """Return a change and its interval: "-18.0 % [-18.6, -17.3]", "2.59x [2.57x, 2.62x]"."""
+    if not 0 < low <= high < math.inf:
+        return f"{format_changes([ratio])[0]} [no interval yet]"
+    middle, *ends = format_changes((ratio, low, high))
+    return f"{middle} [{', '.join(ends).replace(' %', '').replace('+', plus)}]"
 
 
 def percent(share: float) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from paribus.core import Comparison, Direction, Finding, Metric, Verdict
+from paribus.core import Comparison, Direction, Finding, Metric, Reason, Verdict
 from paribus.designs.auto import why_not_few
 from paribus.designs.standard import Design, Said, Series
 from paribus.stats import few
@@ -97,7 +97,7 @@ class Few(FewWords, Design):
 
     def lone_case(self, headline: Finding) -> Said | None:
         """Return the verdict of the headline, which uses more than the pairs of a family do."""
-        if headline.comparison is None:
+        if headline.comparison is None or headline.verdict.code is Reason.BEFORE_NEXT_LOOK:
             return None
         better, margin = headline.metric.better, headline.margin
         verdict = judge(headline.comparison, better=better, margin=margin, last=True)

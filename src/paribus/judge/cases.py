@@ -127,7 +127,7 @@ def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, 
 def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
     """Return the blocks by which the cases are judged: those up to the look that decided.
 
-    That is the headline's look, or, where cases decide, the last one that was reached. Blocks
+    That is the headline's look, or, before it and where cases decide, the last one reached. Blocks
     beyond it are left out, because the correction is for looks at these moments only. In a
     monitored study they are the blocks since the headline changed.
     """
@@ -135,7 +135,8 @@ def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
     complete = evidence.complete(headline.benchmark, arms)
     looks = looks_at(plan, evidence, [headline.benchmark], len(complete))
     reached = [look for look in looks if look <= len(complete)]
-    if plan.study.settings.decides != "headline" and reached:
+    between = headline.verdict.code is Reason.BEFORE_NEXT_LOOK
+    if reached and (between or plan.study.settings.decides != "headline"):
         return set(complete[: reached[-1]])
     if headline.comparison is None:
         return set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import platform
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -39,7 +39,7 @@ from paribus.core import (
     matches,
 )
 from paribus.judge import allocations, notices, transport
-from paribus.judge.cases import cases, others
+from paribus.judge.cases import cases, cases_settled, others
 from paribus.judge.evidence import Entry, Evidence, collect, last_block_over, planned
 from paribus.judge.headlines import (
     Because,
@@ -49,6 +49,7 @@ from paribus.judge.headlines import (
     layers,
     pairs,
     unexplained,
+    with_findings,
     withhold,
 )
 from paribus.judge.notices import Lag, sharing
@@ -340,6 +341,7 @@ def judgement_of(
     `lost` could change it. `facts` are those of the arms, `launches` all attempts.
     """
     heads = _heads(plan, evidence, over)
+    going = {f.benchmark for f in heads if not (over[f.benchmark] or _settled(plan, evidence, f))}
     rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
     coarse = coarse_of(plan, evidence, rows)
     reference = plan.study.arms[0].name
@@ -358,7 +360,7 @@ def judgement_of(
         plan_sha256=plan.sha256,
         directory=directory,
         sentence="",
-        complete=all(over[f.benchmark] or _settled(f) for f in heads),
+        complete=not going,
         headlines=heads,
         cases=rows,
         tallies=tallies(plan, evidence),
@@ -377,7 +379,7 @@ def judgement_of(
         distributions=distributions(plan, evidence),
         **found._asdict(),
     )
-    withheld = withhold(judgement, why)
+    withheld = withhold(with_findings(judgement, lambda f: _so_far(f, going)), why)
     rows_of = lens.judged(Seen(plan, evidence, withheld, over, launches))
     return lens.with_leads(replace(withheld, lenses=rows_of))
 
@@ -405,8 +407,14 @@ def _with_error(finding: Finding, plan: Plan, evidence: Evidence) -> Finding:
     return replace(finding, verdict=replace(finding.verdict, figures=figures))
 
 
-def _settled(finding: Finding) -> bool:
-    return finding.verdict.final and finding.verdict.word is not Word.NO_DATA
+def _settled(plan: Plan, evidence: Evidence, finding: Finding) -> bool:
+    ended = plan.study.settings.decides == "headline" or cases_settled(plan, evidence, finding)
+    return ended and finding.verdict.final and finding.verdict.word is not Word.NO_DATA
+
+
+def _so_far(f: Finding, going: Collection[str]) -> Finding:
+    still = f.benchmark in going and (f.case is not None or f.reference or not f.decides)
+    return replace(f, verdict=replace(f.verdict, final=False)) if still else f
 
 
 def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
@@ -415,7 +423,7 @@ def _cut_short(plan: Plan, evidence: Evidence) -> list[str]:
         selection.label
         for selection in plan.study.benchmarks
         if not _over(plan, evidence, selection.label)
-        and not all(_settled(f) for f in headlines(plan, evidence, selection))
+        and not all(_settled(plan, evidence, f) for f in headlines(plan, evidence, selection))
     ]
 
 

@@ -251,11 +251,11 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
     metric = plan.metrics[label][0]
     margin = margin_of(plan, evidence, label, metric)
     ratios = {
-        (one, other): list(pooled_ratios(evidence, label, one, other, metric).values())
+        (one, other): pooled_ratios(evidence, label, one, other, metric)
         for i, one in enumerate(names)
         for other in names[i + 1 :]
     }
-    measured = {pair: values for pair, values in ratios.items() if values}
+    measured = {pair: [*of.values()] for pair, of in ratios.items() if of}
     p = {
         pair: any_look_p(word_p(values, margin), plan.looks.at) for pair, values in measured.items()
     }
@@ -268,7 +268,8 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
         step = min(ranked.index(pair), supported, len(p) - 1)
         level = 1 - nominal_level(error / (len(p) - step), plan.looks.at)
         comparison = compare(values, level)
-        verdict = judge(comparison, better=metric.better, margin=margin, last=True)
+        size = plan.design.size_known([*ratios[pair]], cut_off(evidence, [label], pair))
+        verdict = judge(comparison, better=metric.better, margin=margin, last=True, size_known=size)
         if adjusted[pair] > error and verdict.word is not Word.UNDECIDED:
             verdict = Verdict(Word.UNDECIDED, Reason.NOT_SUPPORTED_AMONG_PAIRS, final=True)
         finding = Finding(label, pair[1], metric, None, margin, comparison, verdict, None, None)

@@ -48,10 +48,10 @@ def order_effects(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> It
         return
     reference, *others = (arm.name for arm in plan.study.arms)
     confidence = 1 - ORDER_ERROR / len(others)
-    for label in plan.metrics:
+    for label, (merit, *_) in plan.metrics.items():
         at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label and p.block}
         for arm in others:
-            ratios = pooled_ratios(evidence, label, reference, arm, plan.metrics[label][0])
+            ratios = pooled_ratios(evidence, label, reference, arm, merit)
             apart = {
                 block: at[(block, arm)] - at[(block, reference)]
                 for block, ratio in ratios.items()
@@ -70,6 +70,7 @@ def order_effects(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> It
                 "low": effect.low,
                 "high": effect.high,
                 "bias": moved,
+                "moved": moved if merit.better == "lower" else -moved / (1 + moved),
                 "first": len(first),
                 "blocks": effect.blocks,
             }

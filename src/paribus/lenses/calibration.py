@@ -28,6 +28,7 @@ from paribus.core import (
     Study,
     UserError,
     count,
+    decimals_beyond,
     format_bytes,
     format_seconds,
     percent,
@@ -245,7 +246,8 @@ def lead(judgement: Judgement, rows: Calibration) -> str:
 def _said(one: Different) -> str:
     where = f"{one.benchmark} ({one.case})" if one.case else one.benchmark
     why = ", ".join(one.causes) or "no known cause"
-    return f"{where}: {one.ratio:.3f} times itself [{one.low:.3f}, {one.high:.3f}]: {why}"
+    d = decimals_beyond(one.low, one.high) or 3
+    return f"{where}: {one.ratio:.{d}f} times itself [{one.low:.{d}f}, {one.high:.{d}f}]: {why}"
 
 
 def basis(rows: Calibration) -> str:

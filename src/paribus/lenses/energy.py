@@ -13,6 +13,7 @@ from paribus.core import (
     Judgement,
     Lens,
     Ratio,
+    Reason,
     Seen,
     Source,
     State,
@@ -117,7 +118,8 @@ def _energy(
     """
     ratios = [math.log(theirs[block] / ours[block]) for block in ours.keys() & theirs.keys()]
     over = compare(ratios, confidence)
-    word = judge(over, better="lower", margin=margin, last=True).word
+    at_look = head.verdict.code is not Reason.BEFORE_NEXT_LOOK
+    word = judge(over, better="lower", margin=margin, last=True).word if at_look else Word.UNDECIDED
     withheld = head.verdict.word is Word.WITHHELD
     return Energy(
         *(head.benchmark, head.arm, over.blocks, over.ratio, over.low, over.high),

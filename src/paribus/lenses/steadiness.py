@@ -186,7 +186,7 @@ def _times(evidence: Evidence, head: Finding, arm: str) -> dict[int, float]:
 def _deviation(logs: Sequence[float]) -> float:
     """Return the median absolute deviation of logs, as a share of the median value."""
     middle = statistics.median(logs)
-    return math.expm1(statistics.median(abs(one - middle) for one in logs))
+    return statistics.median(abs(math.expm1(one - middle)) for one in logs)
 
 
 def _word(of: Scatters) -> Literal["steadier", "less steady", "as steady", "undecided"]:

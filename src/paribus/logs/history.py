@@ -21,7 +21,7 @@ from paribus.core import (
     Finding,
     Metric,
     UserError,
-    format_change,
+    format_interval,
     units,
     usable,
 )
@@ -30,7 +30,7 @@ from paribus.judge.headlines import pooled_ratios
 from paribus.logs import change_printed as printed
 from paribus.logs.change import Measured
 from paribus.logs.logs import arms_of
-from paribus.logs.stages import LEAST_SIDE, LEAST_STUDIES, Stage, stages, step
+from paribus.logs.stages import LEAST_SIDE, Stage, fewest, stages, step
 from paribus.logs.studies import are_studies, check_apart, differences, in_both, read
 from paribus.plan import read_plan
 from paribus.report import export, over_time, tables, wording
@@ -215,9 +215,10 @@ def sentence(history: History) -> str:
         for change in one.changes
     ]
     said = f"{units.count(len(history.days), 'study')} from {day(history.days[0])} to"
-    changed = f"the effect changed of {'; '.join(found)}" if found else "no effect changed"
-    if max(len(one.effects) for one in history.lines) < LEAST_STUDIES:
-        changed = f"too few to show a change, which takes {LEAST_STUDIES}"
+    changed = f"the effect changed of {'; '.join(found)}" if found else "no change is shown"
+    least = fewest(ERROR / len(history.lines))
+    if max(len(one.effects) for one in history.lines) < least:
+        changed = f"too few to show a change, which takes {least}"
     return f"{said} {day(history.days[-1])}: {changed}."
 
 
@@ -225,9 +226,10 @@ def basis(history: History) -> str:
     """Return the note on changes: how many studies one takes, and how rarely one is false."""
     over = "" if len(history.lines) == 1 else f" over all {len(history.lines)} effects"
     return (
-        f"A change takes {LEAST_STUDIES} studies, {LEAST_SIDE} of them since it, more where they"
-        f" scatter. At most {units.percent(ERROR)} of histories without one ever show one{over}."
-        " Nothing controls what happens between studies: all that changed may be the cause."
+        f"A change takes {fewest(ERROR / len(history.lines))} studies or more, {LEAST_SIDE} or more"
+        f" of them since it, more where they scatter. At most {units.percent(ERROR)} of histories"
+        f" without one ever show one{over}. Nothing controls what happens between studies: all that"
+        " changed may be the cause."
     )
 
 
@@ -236,9 +238,8 @@ def _day(day: Day) -> str:
 
 
 def _size(change: Dated) -> str:
-    comparison = change.comparison
-    low, high = (f"{100 * (one - 1):+.1f}" for one in (comparison.low, comparison.high))
-    return f"{format_change(comparison.ratio)} [{low}, {high}]"
+    found = change.comparison
+    return format_interval(found.ratio, found.low, found.high)
 
 
 def print_history(history: History, console: Console) -> None:

@@ -33,7 +33,6 @@ from paribus.core import (
     UserError,
     Verdict,
     Word,
-    format_ratio,
     matches,
     units,
     usable,
@@ -367,7 +366,7 @@ def print_pool(pool: Pool, console: Console) -> None:
     for row in pool.rows:
         heading(console, title(row))
         rows = [
-            Printed((name, format_ratio(known.ratio), wording.interval_text(known), share))
+            Printed((name, wording.ratio_text(known), wording.interval_text(known), share))
             for name, known, share in lines(row)
         ]
         if rows:

@@ -18,7 +18,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, count
 
 from paribus.stats.betting import confidence_sequence
 from paribus.stats.order import rank_sum_p
@@ -31,6 +31,11 @@ LEAST_STUDIES = 8
 """With fewer, days of two kinds stand in two rows by chance in more than 5 % of histories."""
 
 ROUNDING = 1e-9
+
+
+def fewest(error: float) -> int:
+    """Return from how many studies on ranks can show a change, at this share of the error."""
+    return next(n for n in count(LEAST_STUDIES) if math.comb(n, n // 2) * error >= 2 * (n - 7))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ values = pd.read_parquet("values.parquet")  # every figure of every launch: docs
 """
 RATIOS = """\
 # Headlines: ratio of each arm to the reference, with its interval; shaded: the margin.
-heads = cases[(cases.kind == "headline") & cases.ratio.notna()]
+heads = cases[(cases.kind == "headline") & cases.ratio.notna() & cases.size_known]
 figure, axes = plt.subplots(figsize=(7, 1 + 0.4 * len(heads)))
 names = heads.benchmark + ": " + heads.arm
-low, high = heads.ratio - heads.ratio_low.fillna(0), heads.ratio_high - heads.ratio
-axes.errorbar(heads.ratio, names, xerr=[low, high.fillna(0)], fmt="o", capsize=3)
+low, high = heads.ratio - heads.ratio_low, heads.ratio_high - heads.ratio
+axes.errorbar(heads.ratio, names, xerr=[low.fillna(0), high.fillna(0)], fmt="o", capsize=3)
 axes.axvline(1, color="grey", linewidth=0.8)
 for margin in heads.margin.unique():
     axes.axvspan(1 / (1 + margin), 1 + margin, color="grey", alpha=0.2)

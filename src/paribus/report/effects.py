@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from paribus.core import Comparison, Finding, Judgement, Word, count, format_ratio, slowness
+from paribus.core import Comparison, Finding, Judgement, Word, count, slowness
 from paribus.report import lookup, wording
 
 BAR = 21
@@ -44,7 +44,7 @@ class Effect:
         """The ratio alone, or that its size is withheld; "" without a comparison."""
         if self.times is None:
             return "" if self.finding.comparison is None else wording.SIZE_WITHHELD
-        return format_ratio(self.times.ratio)
+        return wording.ratio_text(self.times)
 
     @property
     def text(self) -> str:

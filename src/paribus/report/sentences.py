@@ -36,6 +36,7 @@ from paribus.words.lists import listed
 from paribus.words.values import way_of
 
 MOST_RATIOS = 30
+ELSEWHERE = "Per-case verdicts are corrected for their number, at the error of the headline."
 BETWEEN_RANKS = frozenset({"point to point", "collective", "compute", "application"})
 """Layers of tools whose ranks send messages."""
 
@@ -124,7 +125,7 @@ def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
     """Return sentences on how verdicts on cases are corrected; "" if none was to be decided."""
     if len(cases) < 2 or not {f.verdict.word for f in cases} & {*DECIDED, Word.UNDECIDED}:
         return ""
-    return design_of(judgement.study).of_cases()
+    return design_of(judgement.study).of_cases() if lookup.measured(judgement) else ELSEWHERE
 
 
 def levels_text(cases: Sequence[Finding]) -> str:

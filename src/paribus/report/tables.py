@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paribus.core import Comparison, Finding, Judgement, Word, format_ratio, slowness, units
+from paribus.core import Comparison, Finding, Judgement, Word, slowness, units
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
 from paribus.report.markup import Html, element, escape, join, section, table
@@ -165,7 +165,7 @@ def _ratio_cell(f: Finding) -> Html:
 def ratio_of(times: Comparison) -> Html:
     """Return a ratio, bold, and its interval."""
     interval = element("span", escape(wording.interval_text(times)), kind="interval")
-    return join(element("b", escape(format_ratio(times.ratio))), Html(" "), interval)
+    return join(element("b", escape(wording.ratio_text(times))), Html(" "), interval)
 
 
 def _verdict_cell(f: Finding) -> Html:

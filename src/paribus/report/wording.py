@@ -18,6 +18,7 @@ from paribus.core import (
     Spread,
     Verdict,
     Word,
+    decimals_beyond,
     format_bytes,
     format_parameter,
     format_ratio,
@@ -97,13 +98,19 @@ def interval_text(comparison: Comparison) -> str:
     """
     if not has_interval(comparison):
         return "[no interval yet]" if comparison.blocks else "[no interval]"
-    low = format_ratio(comparison.low, like=comparison.ratio) if comparison.low > 0 else "0"
-    return f"[{low}, {format_ratio(comparison.high, like=comparison.ratio)}]"
+    ends, like = (comparison.low, comparison.high), comparison.ratio
+    low, high = (format_ratio(end, like, decimals_beyond(*ends)) for end in ends)
+    return f"[{low if comparison.low > 0 else '0'}, {high}]"
+
+
+def ratio_text(known: Comparison) -> str:
+    """Return the ratio with the digits of its interval: "1.187"."""
+    return format_ratio(known.ratio, decimals=decimals_beyond(known.low, known.high))
 
 
 def estimate(known: Comparison) -> str:
     """Return "1.187 [1.182, 1.192]"."""
-    return f"{format_ratio(known.ratio)} {interval_text(known)}"
+    return f"{ratio_text(known)} {interval_text(known)}"
 
 
 def estimate_text(finding: Finding) -> str:

@@ -121,7 +121,7 @@ def claims(
 
     `series` holds the log ratios of a case by block, up to the look at which the benchmark stands;
     `margins` belong to them. A case may lack blocks, for reasons that have nothing to do with its
-    values. Cases with fewer than 8 blocks are not supported and do not count as members. `looks`
+    values. Cases with fewer blocks than the first look, at most 8, are no members. `looks`
     are all looks planned, `seed` is that of the flips of fewer than 8 cases, and `error` the share
     of wrong words among words (8 or more) or the chance of any wrong word (fewer).
 
@@ -132,7 +132,7 @@ def claims(
         raise ValueError(f"{cases} and {units.count(len(margins), 'margin')}")
     p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
     at = counts_at_looks(series, looks)
-    members = [i for i, one in enumerate(series) if len(one) >= LOOKS[0]]
+    members = [i for i, one in enumerate(series) if len(one) >= min(LOOKS[0], looks.at[0])]
     any_look = {i: looks.any_p(p[i], at[i]) for i in members}
     alone = [any_look[i] for i in members]
     if len(members) >= LEAST_FOR_SHARE:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from paribus.core import Comparison, Word, count, format_ratio
+from paribus.core import Comparison, Word, count
 from paribus.report import wording
 from paribus.report.first import Scale, bar
 from paribus.report.markup import Html, element, escape, heads, join, tabular
@@ -66,7 +66,7 @@ def text_of(one: Effect) -> str:
     known = times(one)
     if known is None or wording.has_interval(known):
         return wording.estimate(known) if known else ""
-    return format_ratio(known.ratio)
+    return wording.ratio_text(known)
 
 
 def takes(one: Summary, asked: Mapping[str, str]) -> bool:
@@ -238,7 +238,7 @@ def _bar(one: Effect, size: Comparison, scale: Scale) -> Html:
     """Return an effect drawn, and its figures."""
     text = f"{one.benchmark} {one.arm}: {word_of(one)} {text_of(one)}"
     drawn = bar(scale, 0.0, [(size, kind_of(one) or "open")])
-    ratio = element("b", escape(format_ratio(size.ratio)))
+    ratio = element("b", escape(wording.ratio_text(size)))
     where = element("span", escape(one.benchmark), kind="said")
     return element("span", drawn, ratio, where, title=text, kind="forest")
 

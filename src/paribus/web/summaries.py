@@ -242,7 +242,7 @@ def _but(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _effect(finding: Mapping[str, Any]) -> Effect:
     """Return the effect of a headline in the JSON of a verdict."""
-    known = finding["comparison"] or {}
+    known = (finding["verdict"].get("size_known", True) and finding["comparison"]) or {}
     ends = [known.get(key) for key in ("ratio", "low", "high")]
     ratio, low, high = (one if isinstance(one, int | float) else None for one in ends)
     return Effect(

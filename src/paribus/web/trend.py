@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from paribus.core import Comparison, count, format_ratio
+from paribus.core import Comparison, count
 from paribus.report import over_time, wording
 from paribus.report.markup import Html, element, escape, heads, join, tabular
 from paribus.store import Effect
@@ -72,7 +72,7 @@ def _row(
     """Return the row of an arm in a benchmark: its picture, the first and the last effect."""
     arm = [element("small", escape(name[1]))] if several else []
     first, last = (
-        element("b", escape(format_ratio(size.ratio)))
+        element("b", escape(wording.ratio_text(size)))
         + element("small", escape(wording.interval_text(size))) * wording.has_interval(size)
         for _, _, size in (shown[0], shown[-1])
     )

@@ -101,7 +101,7 @@ def _drift(labels: Labels, figures: Figures) -> str:
 
 def _order_effect(labels: Labels, figures: Figures) -> str:
     arm, reference = lists.arm(figures["arm"]), lists.arm(figures["reference"])
-    moved = figures["bias"]
+    moved = figures.get("moved", figures["bias"])  # older verdicts: of the value, not of times
     much = f"by {moved * 100:+.2f} %" if abs(moved) >= 5e-5 else "by less than 0.01 %"
     return (
         f"{labels[0]}: a launch of {reference} or {arm} that follows the other in its"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.core import Comparison, DatedBy, Reason, count, percent
+from paribus.core import Comparison, DatedBy, Reason, count, format_value, percent
 from paribus.words import lists
 from paribus.words.lists import and_others, listed
 from paribus.words.recorded import DATED_BY, unless
@@ -45,18 +45,18 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
 # --- intervals -------------------------------------------------------------------------------
 
 
-def _sized(ratio: float) -> str:
+def _sized(ratio: float, *, as_factor: bool = False) -> str:
     """Return how far `ratio` is from 1: as a percentage, or from 2 on as a factor."""
     factor = max(ratio, 1 / ratio)
-    if factor >= 2:
-        return f"{factor:#.3g}x"
+    if factor >= 2 or as_factor:
+        return f"{format_value(factor)}x"
     share = abs(ratio - 1) * 100
-    return f"{share:.2f} %" if share < 1 else f"{share:.1f} %"
+    return f"{share:{'.1f' if share >= 1 else '.2g' if 1e-4 <= share < 0.01 else '.2f'}} %"
 
 
 def _between(near: float, far: float, word: str) -> str:
     """Return a range, or the one number that both ends are as far as they are shown."""
-    first, last = _sized(near), _sized(far)
+    first, last = (_sized(end, as_factor=max(far, 1 / far) >= 2) for end in (near, far))
     return f"{first} {word}" if first == last else f"between {first} and {last} {word}"
 
 

@@ -14,6 +14,7 @@ from paribus.core import (
     Judgement,
     Lens,
     Ratio,
+    Reason,
     Word,
     count,
     format_changes,
@@ -108,7 +109,8 @@ def costs(judgement: Judgement) -> list[Cost]:
         factor = (nodes[1] * prices[1][0]) / (nodes[0] * prices[0][0])
         times = known.times(finding.metric.better)
         ratio, low, high = (end * factor for end in (times.ratio, times.low, times.high))
-        word = word_of(low, high, finding.margin)
+        at_look = finding.verdict.code is not Reason.BEFORE_NEXT_LOOK
+        word = word_of(low, high, finding.margin) if at_look else Word.UNDECIDED
         found.append(
             Cost(
                 *(finding.benchmark, arm.name, ratio, low, high, known.level, finding.margin),

@@ -23,7 +23,7 @@ from paribus.core import (
     Study,
     Word,
     count,
-    format_changes,
+    format_interval,
 )
 from paribus.core.changes import (
     Part,
@@ -217,13 +217,7 @@ def change(comparison: Comparison | None) -> str:
     """
     if comparison is None or not 0 < comparison.ratio < math.inf:
         return "none"
-    if not 0 < comparison.low <= comparison.high < math.inf:
-        return f"{format_changes([comparison.ratio])[0]} [no interval yet]"
-    ratios = (comparison.ratio, comparison.low, comparison.high)
-    middle, low, high = format_changes(ratios)
-    if all(0.5 < ratio < 2 for ratio in ratios):  # in percent, which the middle says
-        low, high = (f"{(ratio - 1) * 100:.1f}" for ratio in ratios[1:])
-    return f"{middle} [{low}, {high}]"
+    return format_interval(comparison.ratio, comparison.low, comparison.high, plus="")
 
 
 def lead(judgement: Judgement, rows: Rows) -> str:

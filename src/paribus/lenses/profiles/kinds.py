@@ -129,6 +129,10 @@ def _profile(
     at = looks_at(plan, evidence, list(series), len(pooled))
     cut = cut_off(evidence, series, (reference, arm))
     verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=ended)
+    [(label, some), *more] = cells.items()  # all of a benchmark are its headline
+    if not more and heads and len(some) == len(evidence.cells_of(label, heads[0].metric.name)):
+        verdict, known = heads[0].verdict, heads[0].comparison
+        comparison = known and known.times(heads[0].metric.better)
     for word in (Word.WITHHELD, Word.RELIABILITY):
         verdict = next((f.verdict for f in (*heads, *rows) if f.verdict.word is word), verdict)
     figures = {**verdict.figures, "benchmarks": list(series)}

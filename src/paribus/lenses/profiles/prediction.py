@@ -244,9 +244,10 @@ def decided(low: float, high: float, margin: float) -> bool:
 
 def predictions(study: Study, kinds: Sequence[Finding], profile: Profile) -> Iterator[Prediction]:
     """Yield the range of the time of `profile` for each arm, weighed by the findings on kinds."""
+    sure = 1 - (1 - study.settings.confidence) / (len(study.arms) - 1)  # over all looks
     for arm in study.arms[1:]:
         own = {f.benchmark: f for f in kinds if f.arm == arm.name}
-        known = {kind: c for kind, f in own.items() if (c := usable(f)) is not None}
+        known = {kind: replace(c, level=sure) for kind, f in own.items() if (c := usable(f))}
         yield replace(weigh(profile, known, arm.name), programs=_others(study, profile))
 
 

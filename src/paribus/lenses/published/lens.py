@@ -95,8 +95,8 @@ def what(row: Published) -> str:
 def here(row: Published) -> str:
     """Return one's own figure on the scale of the published one: "+12.1 % [11.0, 13.2]"."""
     found = row.finding
-    if found is None:
-        return "not measured here"
+    if found is None or not found.verdict.size_known:
+        return "not measured here" if found is None else wording.SIZE_WITHHELD
     if found.comparison is None or not row.reference:
         spreads = (found.reference_value, found.arm_value)
         return " -> ".join(wording.value_text(spread, found.metric) for spread in spreads)

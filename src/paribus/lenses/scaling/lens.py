@@ -156,7 +156,7 @@ def _against(row: Efficiency) -> tuple[str, str]:
     if row.against is None:
         return "", ""
     word = row.against.verdict.word
-    known = row.against.comparison
+    known = row.against.comparison if row.against.verdict.size_known else None
     return wording.estimate(known) if known else "none", WORDS.get(word, word.value)
 
 

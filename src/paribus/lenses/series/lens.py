@@ -20,7 +20,7 @@ from paribus.core import (
     Scalar,
     Seen,
     Word,
-    format_change,
+    format_interval,
     percent,
     usable,
 )
@@ -135,12 +135,7 @@ def said(of: Stairs) -> str:
 
 def _share(one: Step) -> str:
     """Return the change by a step: "-18.0 % [-18.6, -17.3]"."""
-    if one.ratio is None:
-        return "none"
-    low, high = (
-        f"{100 * (end - 1):+.1f}" if end < math.inf else "?" for end in (one.low, one.high)
-    )
-    return f"{format_change(one.ratio)} [{low}, {high}]"
+    return "none" if one.ratio is None else format_interval(one.ratio, one.low, one.high)
 
 
 def lead(judgement: Judgement, rows: Rows) -> str:
