@@ -34,6 +34,7 @@ from paribus.doctor.fitness import (
     Fitness,
     company,
     rated,
+    resolution,
     room,
     settings,
     tools,
@@ -188,7 +189,7 @@ def _resolved(label: str, share: float, pairs: int) -> Finding:
     return rated(
         f"resolution: {label}",
         "good" if share <= 0.02 else "fair" if share <= 0.1 else "poor",
-        f"differences below about {percent(round(share, 2))} are not detectable in {BLOCKS} blocks"
+        f"differences below about {resolution(share)} are not detectable in {BLOCKS} blocks"
         f" ({pairs} pairs of short launches)",
         "the launches scatter by more than a typical margin",
         "fix what is listed above, lengthen launches (samples), or widen the margin",

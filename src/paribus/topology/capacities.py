@@ -59,9 +59,10 @@ def read_capacities(path: Path) -> Capacities:
     try:
         table = read_toml(path, "a file of capacities")
     except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
+        cause, fix = f"cannot be read: {error.strerror}", f"copy {shipped()} and edit it"
+        raise UserError(cause, place=str(path), fix=fix) from None
     except ValueError as error:
-        raise UserError(str(error), place=str(path)) from None
+        raise UserError(str(error), place=str(path), fix="fix the file, then try again") from None
     top = Place(str(path), "", table, [])
     top.only((*_TABLES, "models", "published", "published_images_per_s"))  # the last is for people
     values: dict[str, Any] = {}
