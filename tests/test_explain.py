@@ -69,7 +69,7 @@ from paribus.lenses.parts.lens import REST, change, figure
 from paribus.plan import Plan, check_same, freeze, read_plan, write_plan
 from paribus.plan.frozen import sealed
 from paribus.report import spread, track
-from paribus.report.advice import run_command
+from paribus.report.advice import next_steps, run_command
 from paribus.report.export import to_json
 from paribus.report.figures import write_figures
 from paribus.report.html import page
@@ -709,6 +709,19 @@ def test_a_part_that_stays_undecided_says_what_decides_it() -> None:
     sentence, needed = said(0.5, 0.001)
     assert "undecided (" not in sentence
     assert needed is None
+
+
+def test_a_study_with_an_undecided_part_leaves_something_to_do() -> None:
+    """Whatever the whole is, and as in all studies where a headline is undecided."""
+    frozen = freeze(study(blocks=18), {})
+    for noise, left in ((0.05, True), (0.001, False)):
+        judgement = judged(frozen, lambda on: 0.5 * ("OMP_PLACES" in on), noise)
+        (row,) = judgement.lenses["parts"]
+        assert row.word is Word.SLOWER
+        assert left is any(one.word is Word.UNDECIDED for one in row.parts)
+        steps = next_steps(judgement)
+        assert left is any(one.startswith("Undecided (") for one in steps), steps
+        assert left is not ("Nothing left to do" in page(judgement, "")), noise
 
 
 def test_pictures_of_launches_show_combinations() -> None:

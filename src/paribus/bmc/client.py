@@ -236,11 +236,9 @@ class Client:
             return self._read(answer, method, path)
         except (OSError, http.client.HTTPException) as error:
             self._close()
-            raise NoAnswer(
-                f"no complete answer ({_why(error)})",
-                place=self._place(method, path),
-                fix="see whether the BMC is well, then try again",
-            ) from None
+            fix = "see whether the BMC is well, then try again"
+            cause, place = f"no complete answer ({_why(error)})", self._place(method, path)
+            raise NoAnswer(cause, place=place, fix=fix) from None
         finally:
             late.cancel()
 

@@ -271,11 +271,8 @@ def switch(job: Switching) -> Result:
             fix="power-cycle the server; if that does not help, check the profile",
         )
     if not job.confirm(plan, tree):
-        raise UserError(
-            "not confirmed: nothing was changed",
-            place=job.host,
-            fix="answer yes at a terminal, or add --yes",
-        )
+        fix = "answer yes at a terminal, or add --yes"
+        raise UserError("not confirmed: nothing was changed", place=job.host, fix=fix)
     _guard(job)
     job.journal.begin(
         host=job.host,

@@ -65,12 +65,10 @@ def executed(arguments: argparse.Namespace) -> int:
         return _shown(arguments, directory)
     for option in _OF_LAUNCHES:
         if getattr(arguments, _NAMES.get(option, option)):
-            raise UserError(
-                f"{directory} is shown again, and nothing is launched",
-                place=f"--{option.replace('_', '-')}",
-                fix=f"leave it out; `--out {directory} --resume` with the command line that began"
-                " the screen continues it",
-            )
+            place = f"--{option.replace('_', '-')}"
+            cause = f"{directory} is shown again, and nothing is launched"
+            fix = f"leave it out; the command line of its screen with --out {directory} --resume"
+            raise UserError(cause, place=place, fix=f"{fix} continues it")
     return _shown(arguments, directory, again=True)
 
 

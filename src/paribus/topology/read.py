@@ -65,10 +65,9 @@ def from_path(path: Path) -> Tree:
         if data.startswith(b"\x1f\x8b"):
             return tree_of(from_tar(path))
         return from_text(decoded(data))
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", place=str(path), fix=_FIX) from None
-    except ValueError as error:
-        raise UserError(str(error), place=str(path), fix=_FIX) from None
+    except (OSError, ValueError) as error:
+        cause = f"cannot be read: {getattr(error, 'strerror', error)}"
+        raise UserError(cause, place=str(path), fix=_FIX) from None
     except ParseError as error:
         at = f"{path}, line {error.line}" if error.line else str(path)
         raise ParseError(error.cause, line=error.line, place=at, fix=error.fix) from None
