@@ -830,6 +830,19 @@ def test_differences_say_how_they_are_switched() -> None:
     assert how_to_separate(lone, noted, ["noted"])[:2] == lines[:2]
 
 
+def test_what_the_audit_says_can_be_switched_is_what_explain_switches() -> None:
+    """Of a study file: the keys of its arms, not the many facts that follow from one key."""
+    keys = ("net.ethernet.0.mtu", "container.network", "container.engine", "env.OMP_PLACES")
+    rows = [Difference(key, "b", "1", "2", "factor", "", 1) for key in keys]
+    boxed = Arm("b", container=Container("namespace", network="bridge"))
+    for arm, said in ((boxed, 0), (replace(boxed, env={"OMP_PLACES": "cores"}), 3)):
+        of_file = Study("", "", (Arm("a"), arm), (), Settings(), path="x.toml")
+        lines = how_to_separate(of_file, rows)
+        assert len(lines) == said
+        named = [one.partition(": switched by")[0] for one in lines[:-1]]
+        assert named == (list(changes(*of_file.arms)) if said else [])
+
+
 # --- live ------------------------------------------------------------------------------------
 
 PROGRAM = """#!/bin/sh

@@ -58,11 +58,6 @@ def rated(name: str, grade: Grade, found: str, means: str, fix: str) -> Finding:
     return Finding(name, grade, found, *(("", "") if grade == "good" else (means, fix)))
 
 
-def resolution(share: float) -> str:
-    """Return the smallest difference that is detected, to two digits: "1.5 %"."""
-    return percent(float(f"{share:.2g}"))
-
-
 @dataclass(frozen=True, slots=True)
 class Fitness:
     """All findings, and the smallest difference that a study of 60 blocks detects, by benchmark.
