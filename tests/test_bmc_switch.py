@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -274,10 +275,28 @@ def test_the_commands_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[
     assert secret not in kept
 
 
-def test_emulate_answers_until_it_is_ended() -> None:
-    """In a directory whose name is for a shell; what it says to try is tried."""
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_question_is_no_part_of_the_json(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["topology", "switch", "bmc/host", "cascade", "--through", "bmc/bmc.toml", "--json"]
+    with listening(Path("bmc")):
+        for answer, code in (("no\n", 2), ("yes\n", 0)):
+            monkeypatch.setattr("sys.stdin", Terminal(answer))
+            assert main(words) == code
+            said = capsys.readouterr()
+            assert "Switch now? [yes/no]" in said.err
+    assert json.loads(said.out)["result"] == "switched"
+
+
+@pytest.mark.parametrize("directory", ["bmc's $(touch gone)", "."])
+def test_emulate_answers_until_it_is_ended(directory: str) -> None:
+    """In a directory whose name is for a shell, or this one; what it says to try is tried."""
     need_certificate()
-    directory = "bmc's $(touch gone)"
     words = [sys.executable, "-m", "paribus", "topology", "emulate", directory, "--boot", "0.1"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -167,6 +168,16 @@ def test_the_sentence_names_what_is_poor() -> None:
         " detectable here."
     )
     assert "is unknown" in sentence(Fitness(()))
+
+
+@pytest.mark.parametrize("sigma", [0.001, 0.004, 0.009, 0.03, 0.5])
+def test_the_sentence_and_the_finding_give_one_resolution(sigma: float) -> None:
+    draw = random.Random(8)
+    found, resolved = judged(Trial({"latency": [draw.lognormvariate(0, sigma) for _ in range(60)]}))
+    [one] = [finding for finding in found if finding.name.startswith("resolution")]
+    [first] = re.findall(r"below about (\S+) %", one.found)
+    assert f"below about {first} % (latency)" in sentence(Fitness(tuple(found), resolved))
+    assert float(first) == pytest.approx(100 * resolved["latency"], rel=0.06)
 
 
 def test_a_real_machine_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import fcntl
 import os
@@ -85,6 +86,75 @@ def test_an_error_is_one_line_and_its_next_step(
     err = capsys.readouterr().err
     assert words in err
     assert err.count("\n") == (2 if words else 0)
+
+
+PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
+WITHOUT_STEP = {"ParibusError", "ParseError", "HostError", "AtWorkError"}
+"""What holds another error, a line of an output, and two whose step is that of the study."""
+
+
+def test_every_error_says_what_to_do_next() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+    nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
+    kinds, found = set[str](), {"ParibusError"}
+    while found - kinds:
+        kinds |= found
+        found |= {
+            node.name
+            for _, node in nodes
+            if isinstance(node, ast.ClassDef) and kinds & {ast.unparse(base) for base in node.bases}
+        }
+    bare = []
+    for path, node in nodes:
+        if isinstance(node, ast.Call):
+            name, given = ast.unparse(node.func), {one.arg for one in node.keywords}
+            step = {"fix", None} & given or len(node.args) > 2
+            if not step and (name == "as_error" or name in kinds - WITHOUT_STEP):
+                bare.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {ast.unparse(node)[:90]}")
+    assert len(kinds) > 9
+    assert [one for one in bare if "the store is not open" not in one] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "record --out {}",
+        "topology show balance --svg {}",
+        "topology predict balance --window {}",
+        "topology emulate {}",
+        "pack {study} --out {}",
+        "profile --output {} -- true",
+    ],
+)
+def test_an_output_below_a_file_is_refused_with_place_cause_and_step(
+    words: str, study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "x"
+    asked = [one.format(out, study=study) for one in words.split()]
+    assert main(asked) == 2
+    cause, step = capsys.readouterr().err.splitlines()[-2:]
+    assert cause.startswith(f"paribus: {tmp_path}/file"), cause
+    assert "cannot be" in cause
+    assert "Not a directory" in cause
+    assert step.startswith("  ")
+    assert "--resume" not in step
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("record --from {study} --out x", "--out"),
+        ("pack --open {study} --scrub", "--scrub"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(
+    words: str, option: str, study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([one.format(study=study) for one in words.split()]) == 2
+    cause, step = capsys.readouterr().err.splitlines()
+    assert cause.startswith(f"paribus: {option}: ")
+    assert step.startswith("  leave it out")
 
 
 def test_a_defect_of_ours_shows_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,7 @@ from paribus.lenses.parts.lens import REST, change, figure
 from paribus.plan import Plan, check_same, freeze, read_plan, write_plan
 from paribus.plan.frozen import sealed
 from paribus.report import spread, track
-from paribus.report.advice import run_command
+from paribus.report.advice import next_steps, run_command
 from paribus.report.export import to_json
 from paribus.report.figures import write_figures
 from paribus.report.html import page
@@ -711,6 +711,19 @@ def test_a_part_that_stays_undecided_says_what_decides_it() -> None:
     assert needed is None
 
 
+def test_a_study_with_an_undecided_part_leaves_something_to_do() -> None:
+    """Whatever the whole is, and as in all studies where a headline is undecided."""
+    frozen = freeze(study(blocks=18), {})
+    for noise, left in ((0.05, True), (0.001, False)):
+        judgement = judged(frozen, lambda on: 0.5 * ("OMP_PLACES" in on), noise)
+        (row,) = judgement.lenses["parts"]
+        assert row.word is Word.SLOWER
+        assert left is any(one.word is Word.UNDECIDED for one in row.parts)
+        steps = next_steps(judgement)
+        assert left is any(one.startswith("Undecided (") for one in steps), steps
+        assert left is not ("Nothing left to do" in page(judgement, "")), noise
+
+
 def test_pictures_of_launches_show_combinations() -> None:
     judgement = judged(freeze(study(), {}), known)
     spoken = Notice(NoticeName.OUTLYING_LAUNCHES, "note", ("command",))
@@ -815,6 +828,19 @@ def test_differences_say_how_they_are_switched() -> None:
     noted = [replace(one, kind="noted") for one in rows]
     assert how_to_separate(lone, noted) == []
     assert how_to_separate(lone, noted, ["noted"])[:2] == lines[:2]
+
+
+def test_what_the_audit_says_can_be_switched_is_what_explain_switches() -> None:
+    """Of a study file: the keys of its arms, not the many facts that follow from one key."""
+    keys = ("net.ethernet.0.mtu", "container.network", "container.engine", "env.OMP_PLACES")
+    rows = [Difference(key, "b", "1", "2", "factor", "", 1) for key in keys]
+    boxed = Arm("b", container=Container("namespace", network="bridge"))
+    for arm, said in ((boxed, 0), (replace(boxed, env={"OMP_PLACES": "cores"}), 3)):
+        of_file = Study("", "", (Arm("a"), arm), (), Settings(), path="x.toml")
+        lines = how_to_separate(of_file, rows)
+        assert len(lines) == said
+        named = [one.partition(": switched by")[0] for one in lines[:-1]]
+        assert named == (list(changes(*of_file.arms)) if said else [])
 
 
 # --- live ------------------------------------------------------------------------------------

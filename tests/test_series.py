@@ -17,6 +17,7 @@ from paribus.core import Arm, Judgement, Settings, StudyError, Word
 from paribus.designs import design_of
 from paribus.lenses.series.lens import Rows, said
 from paribus.plan import frozen as plans
+from paribus.report.advice import next_steps
 from paribus.report.export import to_json
 from paribus.report.html import page
 from paribus.report.printing import console_on
@@ -103,6 +104,18 @@ def test_no_step_although_the_ends_differ() -> None:
     assert {one.word for one in of.steps} == {Word.EQUIVALENT}
     assert of.whole.word is Word.SLOWER
     assert said(of).startswith("no step beyond 3 %; +7.")
+
+
+def test_an_undecided_step_leaves_something_to_do() -> None:
+    """Also where each arm is decided against the first, about which alone headlines are."""
+    ratios = {arm.name: 2.0 for arm in STEADY[1:]}
+    for usual, left in ((0.04, True), (0.005, False)):
+        judgement = found(ratios, usual=usual, margin=0.03, blocks=12)
+        assert {one.verdict.word for one in judgement.headlines} == {Word.SLOWER}
+        (of,) = rows_of(judgement)
+        assert left is any(one.word is Word.UNDECIDED for one in of.steps)
+        assert left is any("steps to" in one for one in next_steps(judgement))
+        assert left is not ("Nothing left to do" in page(judgement, ""))
 
 
 def test_a_study_goes_on_until_its_steps_are_decided() -> None:

@@ -83,8 +83,9 @@ class Server:
         self.process.wait()
 
 
-def key(path: Path) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
+def key(path: Path, passphrase: str = "") -> None:
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(path)]
+    subprocess.run(words, check=True)
 
 
 def free_ports(several: int) -> list[int]:
@@ -107,7 +108,9 @@ def free_ports(several: int) -> list[int]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ssh")
     key(folder / "id")
-    (folder / "authorized_keys").write_text((folder / "id.pub").read_text())
+    key(folder / "locked", "of a person")
+    several = [(folder / f"{name}.pub").read_text() for name in ("id", "locked")]
+    (folder / "authorized_keys").write_text("".join(several))
     return folder
 
 
@@ -216,6 +219,7 @@ def test_a_changed_host_key_names_file_and_line(
     [
         ({"user": "nobody-here"}, "the login was refused .publickey.*user"),
         ({"identity": ""}, "the login was refused"),
+        ({"identity": "locked"}, "the login was refused .*passphrase.*ssh-add"),
     ],
 )
 def test_a_login_that_is_refused_is_not_asked_about(
@@ -231,6 +235,8 @@ def test_a_login_that_is_refused_is_not_asked_about(
     name = f"127.0.0.1:{servers[0].port}"
     asked = options(folder, tmp_path, name)
     trusted(asked, local)
+    if change.get("identity"):
+        change = {"identity": str(folder / change["identity"])}
     hosts = reached(replace(asked, ssh=replace(asked.ssh, **change)), local)
     with pytest.raises(MachineError, match=f"(?s){name.replace(':', '-')}: {said}"):
         HostStation(hosts, local).__enter__()

@@ -377,6 +377,21 @@ def test_command_lines_that_ask_for_nothing_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["--resume", "--margin 5%", "--with ep", "--links", "--dry-run", "--out x", "--budget 1h"],
+)
+def test_what_a_stored_screen_would_not_obey_is_refused(
+    words: str, screen: Path, tmp_path: Path
+) -> None:
+    done = paribus("screen", screen, *words.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"paribus: {words.split()[0]}: ")
+    assert "--out " in done.stderr
+    shown = ("--json", "--fail-on", "slow", "--kubectl")
+    assert paribus("screen", screen, *shown, cwd=tmp_path).returncode == 1
+
+
 def test_margins_are_shares_of_what_is_measured() -> None:
     several = plan.selections(["ep", "memory_bandwidth", "gpu_gemm"], "", {}, 2)
     usual = {"ep": 0.04, "memory_bandwidth": 0.04, "gpu_gemm": 0.08}

@@ -87,7 +87,8 @@ def connect(access: Access) -> http.client.HTTPConnection:
             fix="check `ca` of [bmc], or pin the certificate with `fingerprint`",
         ) from None
     except OSError as error:
-        raise NoAnswer(f"no connection: {_why(error)}", place=access.place) from None
+        fix = "check `address` of [bmc], and that the BMC is on"
+        raise NoAnswer(f"no connection: {_why(error)}", place=access.place, fix=fix) from None
     if access.fingerprint and seen != access.fingerprint:
         made.close()
         raise Distrusted(
@@ -235,9 +236,9 @@ class Client:
             return self._read(answer, method, path)
         except (OSError, http.client.HTTPException) as error:
             self._close()
-            raise NoAnswer(
-                f"no complete answer ({_why(error)})", place=self._place(method, path)
-            ) from None
+            fix = "see whether the BMC is well, then try again"
+            cause, place = f"no complete answer ({_why(error)})", self._place(method, path)
+            raise NoAnswer(cause, place=place, fix=fix) from None
         finally:
             late.cancel()
 
@@ -283,7 +284,9 @@ class Client:
         message = _message(answer.table)
         for secret in (self._password, self._token):
             message = message.replace(secret, "[secret]") if secret else message
-        refused = Refused(f"{what}{': ' + message if message else ''}", place=self._place("", path))
+        cause = f"{what}{': ' + message if message else ''}"
+        fix = "check `user`, its rights and the paths in the profile file"
+        refused = Refused(cause, place=self._place("", path), fix=fix)
         refused.status = answer.status
         return refused
 

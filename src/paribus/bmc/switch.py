@@ -87,7 +87,8 @@ def holds(check: Check, ways: Ways) -> bool | None:
     if check.how == "prints":
         done = _ipmi(check.argv, ways) if check.by == "ipmi" else _execute(check.argv)
         if done.exit_code != 0:
-            raise NoAnswer(_failed(done), place=" ".join(check.argv))
+            fix = "check `reads` of this step"
+            raise NoAnswer(_failed(done), place=" ".join(check.argv), fix=fix)
         return " ".join(done.stdout.split()) == str(check.value)
     table = ways.client.get(check.path).table
     try:
@@ -96,7 +97,9 @@ def holds(check: Check, ways: Ways) -> bool | None:
         return (check.value in references(table, check.pointer)) == (check.how == "has")
     except (KeyError, TypeError, ValueError, IndexError):
         raise Refused(
-            f"shows nothing at {check.pointer}", place=f"{ways.client.access.place} {check.path}"
+            f"shows nothing at {check.pointer}",
+            place=f"{ways.client.access.place} {check.path}",
+            fix="check the paths of this step",
         ) from None
 
 
@@ -268,7 +271,8 @@ def switch(job: Switching) -> Result:
             fix="power-cycle the server; if that does not help, check the profile",
         )
     if not job.confirm(plan, tree):
-        raise UserError("not confirmed: nothing was changed", place=job.host)
+        fix = "answer yes at a terminal, or add --yes"
+        raise UserError("not confirmed: nothing was changed", place=job.host, fix=fix)
     _guard(job)
     job.journal.begin(
         host=job.host,

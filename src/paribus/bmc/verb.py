@@ -135,7 +135,8 @@ def _ask(question: str) -> bool:
     """Return whether a person at the terminal says yes; nobody there is no."""
     if not sys.stdin.isatty():
         return False
-    return input(f"{question}? [yes/no] ").strip().lower() == "yes"
+    print(f"{question}? [yes/no] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() == "yes"
 
 
 def _end(result: Result, host: str, command: str, *, as_json: bool) -> int:
@@ -179,7 +180,7 @@ def emulate(arguments: argparse.Namespace) -> int:
         port=arguments.port,
     ) as (_, address):
         print(f"An emulated BMC of an 8-GPU server answers at https://{address}.")
-        host, through = directory / "host", directory / "bmc.toml"
+        host, through = f"{directory}/host", directory / "bmc.toml"  # without a "/": a host by ssh
         print("Try:", typed(("paribus", "topology", "show", host)))
         switch = ("paribus", "topology", "switch", host, "cascade", "--through", through)
         print("    ", typed(switch), flush=True)

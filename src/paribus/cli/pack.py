@@ -38,6 +38,9 @@ def pack(arguments: argparse.Namespace) -> int:
 
     path: Path = arguments.path
     if arguments.open:
+        if arguments.scrub:
+            fix = "leave it out; then pack the study that comes out with --scrub"
+            raise StoreError("a file is unpacked as it is", place="--scrub", fix=fix)
         directory = arguments.out or (path.with_suffix("") if path.name else path)
         number = packs.unpack(path, directory)
         _check_study(path, directory)

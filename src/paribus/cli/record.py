@@ -26,9 +26,7 @@ is written. Check the file before you share it: it is a tar archive of plain tex
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Record the facts of this machine, or show a recording."
-    parser.add_argument(
-        "--out", metavar="FILE", type=Path, default=Path("machine.tar.gz"), help="(%(default)s)"
-    )
+    parser.add_argument("--out", metavar="FILE", type=Path, help="(machine.tar.gz)")
     parser.add_argument(
         "--from", metavar="FILE", type=Path, dest="source", help="show the facts of a recording"
     )
@@ -44,6 +42,9 @@ def record(arguments: argparse.Namespace) -> int:
 
     if arguments.source is not None:
         source: Path = arguments.source
+        if arguments.out is not None:
+            fix = "leave it out: --from shows what is recorded, and records nothing"
+            raise UserError("nothing is written", place="--out", fix=fix)
         archive = from_root(source) if is_directory(source) else from_tar(source)
         if not archive.files and is_directory(source) and not exists(source / "unknown.json"):
             raise UserError(
@@ -53,11 +54,11 @@ def record(arguments: argparse.Namespace) -> int:
             )
         _show(facts_of(archive), as_json=arguments.json)
         return 0
-    out: Path = arguments.out
+    out: Path = arguments.out or Path("machine.tar.gz")
     if exists(out):
         raise StoreError("already exists", place=str(out), fix="choose another with --out")
     archive = read_this_machine()
-    with as_error(StoreError, out):
+    with as_error(StoreError, out, "choose another with --out"):
         count = to_tar(archive, out)
     facts = facts_of(archive)
     if arguments.json:

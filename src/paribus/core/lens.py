@@ -225,6 +225,8 @@ class Lens(Generic[R]):
     # A sentence after the first of all reports; what is printed on a report of one screen.
     lead: Callable[[Judgement, R], str] = lambda judgement, rows: ""
     short: Callable[[Judgement, R, Console], None] = lambda judgement, rows, console: None
+    # Of an ended study: a sentence on each answer that is open, with what would give it.
+    left: Callable[[Judgement, R], Iterable[str]] = _nothing
     # Labels of benchmarks whose reports draw how their launches scatter.
     spread: Callable[[Judgement, R], Iterable[str]] = _nothing
     # The name of a CSV file, and its rows.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paribus.core import percent
 from paribus.report.printing import ascii_only, heading, item, line
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def sentence(fitness: Fitness) -> str:
         return f"{text} The smallest detectable difference is unknown."
     worst = max(fitness.resolution, key=lambda label: fitness.resolution[label])
     share = fitness.resolution[worst]
-    return f"{text} Differences below about {share * 100:.2g} % ({worst}) are not detectable here."
+    return f"{text} Differences below about {percent(share)} ({worst}) are not detectable here."
 
 
 def _print(finding: Finding, console: Console) -> None:

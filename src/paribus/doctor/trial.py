@@ -178,7 +178,7 @@ def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
     for label, figures in trial.figures.items():
         logs = [math.log(b / a) for a, b in zip(figures[::2], figures[1::2], strict=False)]
         if len(logs) >= LEAST_PAIRS:
-            resolved[label] = least_difference(logs, BLOCKS)
+            resolved[label] = float(f"{least_difference(logs, BLOCKS):.2g}")  # on all surfaces
             found.append(_resolved(label, resolved[label], len(logs)))
     return found, resolved
 
@@ -188,7 +188,7 @@ def _resolved(label: str, share: float, pairs: int) -> Finding:
     return rated(
         f"resolution: {label}",
         "good" if share <= 0.02 else "fair" if share <= 0.1 else "poor",
-        f"differences below about {percent(round(share, 2))} are not detectable in {BLOCKS} blocks"
+        f"differences below about {percent(share)} are not detectable in {BLOCKS} blocks"
         f" ({pairs} pairs of short launches)",
         "the launches scatter by more than a typical margin",
         "fix what is listed above, lengthen launches (samples), or widen the margin",

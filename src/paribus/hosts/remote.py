@@ -179,7 +179,8 @@ class HostStation:
             out, err = open(stdout, "wb"), open(stderr, "wb")  # noqa: SIM115, PTH123
         except OSError as error:
             reason = said_of(error.errno or 0, f"{error.strerror}: {error.filename}")
-            raise MachineError(f"no place for output: {reason}", place=stdout) from error
+            fix = "free some space there"
+            raise MachineError(f"no place for output: {reason}", place=stdout, fix=fix) from error
         launch = _Launch(command, name, secrets.token_hex(16))
         guarded = Guarded(command, self.scratch, name, launch.nonce, 0, 0, cwd=cwd, stay=stay)
         with out, err:

@@ -190,7 +190,7 @@ def configure(hosts: Hosts, known_hosts: str, directory: Path) -> Path:
         )
     for one in filter(None, (ssh.config, ssh.identity)):
         if not Path(one).is_file():
-            raise UserError("is no file", place=one, fix="check `ssh` of the arm")
+            raise UserError("is no file", place=one, fix="name the file of a key, or an ssh_config")
     lines = []
     for number, host in enumerate(hosts.addresses):
         port = host.port or ssh.port
@@ -236,7 +236,7 @@ _REASONS = (
     (
         r"Permission denied \((.*)\)|Permission denied, please try again",
         "the login was refused ({0}); Paribus answers no password prompt",
-        "check `user`, `identity` or the agent (`ssh-add -l`), and authorized_keys there",
+        "check `user`, authorized_keys there, and the key (if it has a passphrase: `ssh-add` it)",
     ),
     (
         r"Too many authentication failures",

@@ -71,7 +71,8 @@ def room_at(path: str | os.PathLike[str]) -> Room:
     try:
         of = os.statvfs(path)
     except OSError as error:
-        raise MachineError(f"cannot be used: {error.strerror}", place=str(path)) from error
+        fix = "make it a directory that you can use"
+        raise MachineError(f"cannot be used: {error.strerror}", place=str(path), fix=fix) from error
     inodes = of.f_favail if of.f_files else None
     return Room(str(path), of.f_bavail * of.f_frsize, inodes)
 

@@ -67,7 +67,8 @@ def read_recordings(path: Path) -> dict[str, Facts]:
         fix = "on each machine: `paribus record --out NAME.tar.gz`"
         raise UserError("holds no recording of a machine", place=shown, fix=fix)
     if len(files) > MOST_NODES:
-        raise UserError(f"holds more than {MOST_NODES:,} recordings", place=shown)
+        fix = f"take {MOST_NODES:,} of them"
+        raise UserError(f"holds {len(files):,} recordings", place=shown, fix=fix)
     return {_name(one): facts_of(from_tar(one)) for one in files}
 
 

@@ -32,6 +32,7 @@ _UNPACKED = MOST_BYTES + _MEMBERS * 2048
 """Bytes of the largest tar file that is read: each member has up to three blocks of header."""
 
 _LARGER = "larger than facts are"
+_FIX = "make one: paribus record"
 
 
 def from_root(root: Path) -> Archive:
@@ -69,11 +70,11 @@ def _parts(root: Path) -> dict[str, bytes]:
     for path in root.rglob("*"):
         if path.is_symlink() or not path.is_file():
             continue
-        with as_error(UserError, path, cause="cannot be read"):
+        with as_error(UserError, path, _FIX, "cannot be read"):
             parts[str(path.relative_to(root))] = data = read_bounded(path, left, "all facts")
         left -= len(data)
         if len(parts) > _MEMBERS:
-            raise UserError(f"holds more than {_MEMBERS:,} files", place=str(root))
+            raise UserError(f"holds more than {_MEMBERS:,} files", place=str(root), fix=_FIX)
     return dict(sorted(parts.items()))
 
 
@@ -94,7 +95,7 @@ def from_tar(path: Path) -> Archive:
             for member in tar:
                 members, size = members + 1, size + member.size
                 if members > _MEMBERS or size > MOST_BYTES:
-                    raise UserError(_LARGER, place=str(path))
+                    raise UserError(_LARGER, place=str(path), fix=_FIX)
                 name = _checked(member)
                 content = tar.extractfile(member) if member.isreg() else None
                 if content:
@@ -103,9 +104,7 @@ def from_tar(path: Path) -> Archive:
     except (OSError, EOFError, ValueError, RecursionError, tarfile.TarError) as error:
         cause = getattr(error, "strerror", None) or error  # without the path, which may be long
         why = "headers without end" if isinstance(error, RecursionError) else cause
-        raise UserError(
-            f"not an archive of facts ({why})", place=str(path), fix="make one: paribus record"
-        ) from error
+        raise UserError(f"not an archive of facts ({why})", place=str(path), fix=_FIX) from error
     return _archive(parts, str(path))
 
 
@@ -120,7 +119,7 @@ def _unpacked(path: Path) -> bytes:
     except zlib.error as error:
         raise ValueError(f"not gzip: {error}") from error
     if len(data) > _UNPACKED:
-        raise UserError(_LARGER, place=str(path))
+        raise UserError(_LARGER, place=str(path), fix=_FIX)
     if not unpacking.eof or unpacking.unused_data.strip(b"\0"):
         raise ValueError("cut off, or several files in one")
     return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from paribus.core import Finding, Judgement, NoticeName, Reason, State, Study, Word, count
+from paribus.core import Finding, Judgement, NoticeName, Reason, State, Study, Word, count, lenses
 from paribus.designs import design_of
 from paribus.report import lookup
 from paribus.report.unequal import explaining, next_step
@@ -46,6 +46,8 @@ def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     if judgement.complete:
         steps += _undecided(judgement)
         steps += [("Raise the budget", one) for one in _too_short(judgement)]
+        left = (one for lens, rows in lenses(judgement) for one in lens.left(judgement, rows))
+        steps += [("Measure more", one) for one in left]
         steps += [("Find which change it is", one) for one in next_step(judgement)]
     every = sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
     broken = [p for p in every if p.state is not State.OK]

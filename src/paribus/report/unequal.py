@@ -81,6 +81,8 @@ def how_to_separate(
     of_arms = [one for one in differences if one.kind in kinds and not one.node]
     ranked = sorted(of_arms, key=lambda one: -one.rank)
     ways = {one.key: way(one.key) for one in ranked}
+    if ranked and (keys := _switched(study)):  # these are switched, whatever follows from each
+        ways = {key: key for key in keys} | {key: by for key, by in ways.items() if not by}
     switchable = [key for key, by in ways.items() if by]
     if len(switchable) < 2:
         return []
@@ -139,6 +141,11 @@ def _between(study: Study, reference: Arm, arm: Arm) -> str:
     return f"paribus explain {path} --reference {first} --arm {second}"
 
 
+def _switched(study: Study) -> Sequence[str]:
+    """Return the keys in which the first two arms of a study file differ."""
+    return changes(*study.arms[:2]) if study.path and len(study.arms) > 1 else ()
+
+
 def _of_study(study: Study, arm: Arm, several: int) -> str:
     alone = f"paribus explain {shlex.quote(study.path)}"
     command = _between(study, study.arms[0], arm) if study.arms[2:] else alone
@@ -153,9 +160,8 @@ def _price(several: int) -> str:
 
 def _command(study: Study, ranked: Sequence[Difference], several: int) -> str:
     """Return the command that separates the changes of a study, or of what two machines set."""
-    if study.path and len(study.arms) > 1 and len(changes(*study.arms[:2])) > 1:
-        arm = study.arms[1]
-        return _of_study(study, arm, len(changes(study.arms[0], arm)))
+    if _switched(study):
+        return _of_study(study, study.arms[1], several)
     words = ["paribus", "explain", "--a", "./program", "--b", "./program"]
     for one in ranked:
         name = of_variable(one.key)

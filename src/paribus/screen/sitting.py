@@ -39,6 +39,13 @@ from paribus.screen.printed import print_answer, print_commands, to_json
 from paribus.screen.slurm import lent, partition_of, smallest_batch, switches
 from paribus.store import Gathered, Store
 
+_OF_LAUNCHES = (
+    *("with", "links", "rack", "command", "directory", "regex", "unit", "higher", "margin"),
+    *("network", "resume", "dry_run", "out", "budget", "at_once", "scheduler", "wait"),
+)
+"""The options of launches, which a screen that is shown again does not make."""
+_NAMES = {"with": "benchmarks", "rack": "racks", "network": "networks"}
+
 
 def executed(arguments: argparse.Namespace) -> int:
     """Screen what the command line names, or show what was screened; return the exit code."""
@@ -56,6 +63,12 @@ def executed(arguments: argparse.Namespace) -> int:
         if arguments.dry_run:
             return 0
         return _shown(arguments, directory)
+    for option in _OF_LAUNCHES:
+        if getattr(arguments, _NAMES.get(option, option)):
+            place = f"--{option.replace('_', '-')}"
+            cause = f"{directory} is shown again, and nothing is launched"
+            fix = f"leave it out; the command line of its screen with --out {directory} --resume"
+            raise UserError(cause, place=place, fix=f"{fix} continues it")
     return _shown(arguments, directory, again=True)
 
 

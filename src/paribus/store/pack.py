@@ -14,7 +14,7 @@ import shutil
 import stat
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -87,7 +87,8 @@ def pack(directory: Path, names: Sequence[str], out: Path) -> int:
             f"cannot be written: {error.strerror}", place=str(out), fix="choose another with --out"
         ) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # the error above says why
+            partial.unlink()
     return len(sums)
 
 

@@ -58,10 +58,9 @@ def read_capacities(path: Path) -> Capacities:
     """Return the capacities in a file; raises UserError with all that is wrong in it."""
     try:
         table = read_toml(path, "a file of capacities")
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
-    except ValueError as error:
-        raise UserError(str(error), place=str(path)) from None
+    except (OSError, ValueError) as error:
+        cause, fix = getattr(error, "strerror", error), f"fix it, or copy {shipped()} and edit that"
+        raise UserError(f"cannot be read: {cause}", place=str(path), fix=fix) from None
     top = Place(str(path), "", table, [])
     top.only((*_TABLES, "models", "published", "published_images_per_s"))  # the last is for people
     values: dict[str, Any] = {}

@@ -34,6 +34,7 @@ TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str], Tree]]] = {
     "nvidia-smi topo -m": (grouped.recognise, grouped.read),
 }
 """The formats, each with a function that recognises it and one that reads it."""
+_FIX = f"what is read: {', '.join(TEXTS)}, a recording, /"
 
 _TWICE = re.compile(r"two devices have the address (\S+)")
 
@@ -49,7 +50,7 @@ def from_text(text: str) -> Tree:
                     first = text.find(f'"{twice[1]}"')
                     error.line = line_of(text, text.find(f'"{twice[1]}"', first + 1))
                 raise
-    raise ParseError("it holds no tree", fix=f"what is read: {', '.join(TEXTS)}, a recording, /")
+    raise ParseError("it holds no tree", fix=_FIX)
 
 
 def from_path(path: Path) -> Tree:
@@ -64,10 +65,9 @@ def from_path(path: Path) -> Tree:
         if data.startswith(b"\x1f\x8b"):
             return tree_of(from_tar(path))
         return from_text(decoded(data))
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
-    except ValueError as error:
-        raise UserError(str(error), place=str(path)) from None
+    except (OSError, ValueError) as error:
+        cause = f"cannot be read: {getattr(error, 'strerror', error)}"
+        raise UserError(cause, place=str(path), fix=_FIX) from None
     except ParseError as error:
         at = f"{path}, line {error.line}" if error.line else str(path)
         raise ParseError(error.cause, line=error.line, place=at, fix=error.fix) from None

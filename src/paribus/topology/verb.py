@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.border import as_error
 from paribus.cli import add_action
 from paribus.cli.hosts import accepts_keys, add_host_keys
 
@@ -134,11 +135,8 @@ def _show(arguments: argparse.Namespace) -> int:
 def _write(path: Path, text: str) -> None:
     from paribus.core import UserError
 
-    try:
+    with as_error(UserError, path, "choose another file"):
         path.write_text(text, encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"cannot be written: {reason}", place=str(path)) from None
 
 
 def _diff(arguments: argparse.Namespace) -> int:
@@ -171,7 +169,9 @@ def _predict(arguments: argparse.Namespace) -> int:
     for name, tree in zip(names, trees, strict=True):
         if len(tree.gpus) < 2:
             raise UserError(
-                "fewer than two GPUs, so nothing is transferred between them", place=name
+                "fewer than two GPUs, so nothing is transferred between them",
+                place=name,
+                fix="name a tree with more, such as `balance`",
             )
     path = arguments.capacities
     stated = _with_own_model(read_capacities(path or shipped()), arguments)

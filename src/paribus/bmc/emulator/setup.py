@@ -24,6 +24,7 @@ from paribus.bmc.emulator.faults import FaultPlan
 from paribus.bmc.emulator.hardware import ATTRIBUTE, GPUS, HOSTS, SHAPES, Hardware
 from paribus.bmc.emulator.resources import BIOS, ENDPOINTS, FABRIC, OEM, SERIAL, ZONES
 from paribus.bmc.emulator.service import Answer, Bmc, Dialect
+from paribus.border import as_error
 from paribus.core import UserError
 from paribus.launch.local import capture
 
@@ -175,11 +176,12 @@ def emulated(
     `directory` gets host/, the files of /sys of the server, which is there while the server is on;
     ca.pem, key.pem and password; and bmc.toml, a profile file with the three topologies.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     certificate, key = directory / "ca.pem", directory / "key.pem"
-    _make_certificate(certificate, key)
     password = secrets.token_urlsafe(18)
-    _write_private(directory / "password", password + "\n")
+    with as_error(UserError, directory, "choose another directory"):
+        directory.mkdir(parents=True, exist_ok=True)
+        _make_certificate(certificate, key)
+        _write_private(directory / "password", password + "\n")
     bmc = Bmc(Hardware(directory / "host", shape, boot_s), USER, password, dialect)
     bmc.faults = FaultPlan(dict(faults or {}))
     with listening(bmc, certificate, key, port) as address:

@@ -275,6 +275,15 @@ def _answer(row: Division) -> str:
     return " ".join(sentences)
 
 
+def _left(_: Judgement, rows: Rows) -> Iterator[str]:
+    """Yield what decides the parts that are undecided where the whole is decided."""
+    for row in rows:
+        names = [one.name for one in row.parts if _is_open(one)]
+        if names and row.word not in (*HELD, Word.UNDECIDED):
+            way = "change `blocks`, `budget` or `margin` under [plan], and use a new directory"
+            yield f"Undecided ({listed(names, 5)}, {row.benchmark}): {_way_on(row)}. So {way}."
+
+
 def _way_on(row: Division) -> str:
     """Return what decides the parts that are undecided: so many blocks, or less noise."""
     if row.needed is None:
@@ -495,6 +504,7 @@ LENS = Lens(
     html=html_section,
     lead=lead,
     short=print_short,
+    left=_left,
     figures=_figures,
     csv=("parts.csv", _csv),
 )

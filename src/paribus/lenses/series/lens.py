@@ -133,6 +133,15 @@ def said(of: Stairs) -> str:
     return "; ".join(parts)
 
 
+def _left(judgement: Judgement, rows: Rows) -> Iterator[str]:
+    """Yield which steps are undecided; of those from the first arm a headline says it."""
+    for one in rows:
+        names = [s.arm for s in one.steps[1:] if s.word is Word.UNDECIDED]
+        if names:
+            way = "raise `blocks` or `budget` under [plan], and use a new directory"
+            yield f"Undecided ({one.benchmark}, steps to {listed(names, 5)}): {way}."
+
+
 def _share(one: Step) -> str:
     """Return the change by a step: "-18.0 % [-18.6, -17.3]"."""
     return "none" if one.ratio is None else format_interval(one.ratio, one.low, one.high)
@@ -249,5 +258,6 @@ LENS = Lens(
     html=html_section,
     lead=lead,
     short=print_short,
+    left=_left,
     csv=("series.csv", _csv),
 )
