@@ -160,6 +160,7 @@ def test_the_options_arrive_in_the_study(tmp_path: Path) -> None:
         (("--a", "no-such-program"), "no program on the PATH called no-such-program"),
         (("--a", "true", "--unit", "s"), "add --regex"),
         (("--a", "true", "--regex", "(x)"), "add --unit s"),
+        (("--a", "true", "--regex", "(x)", "--unit", "kit/s"), "add --higher"),
         (("--a", "true", "--regex", "x", "--unit", "s"), "it has 0 groups"),
         (("--a", "true", "--a-name", "b"), "give them two names"),
         (("--a", "true", "--a-name", "a/b"), "is not a usable name"),

@@ -17,6 +17,7 @@ from paribus.border import printable
 from paribus.core import (
     Benchmark,
     Case,
+    Direction,
     Metric,
     Parameter,
     Parsed,
@@ -28,6 +29,7 @@ from paribus.core import (
     count,
     format_bytes,
 )
+from paribus.readers.units import better_of, canonical
 
 NAME = "command"
 
@@ -106,6 +108,17 @@ def _check(asked: Mapping[str, Any]) -> None:
         if not figure and asked[key] is not None:
             fix = "remove it, or add regex = '...' for a figure that the program prints"
             raise UserError("the wall time is in s, and lower is better", place=key, fix=fix)
+
+
+def better(unit: str, *, higher: bool) -> Direction:
+    """Return which values of a figure are better, as `--unit` and `--higher` say.
+
+    Raises UserError for a rate without `--higher`: the slower would be called faster.
+    """
+    if not higher and better_of(canonical(unit)[1]) == "higher":
+        fix = "add --higher; where less is better, name the unit without a time, such as faults"
+        raise UserError(f"of {unit} more is better", place="--unit", fix=fix)
+    return "higher" if higher else "lower"
 
 
 def parse(text: str, request: Request) -> Parsed:

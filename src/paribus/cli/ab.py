@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from paribus.benchmarks.command import better
 from paribus.cli.directory import discard
 from paribus.cli.exports import add_exports
 from paribus.core import StoreError, UserError
@@ -157,7 +158,6 @@ def _study(arguments: argparse.Namespace) -> str:
         )
         for side in ("a", "b")
     )
-    better = "higher" if arguments.higher else "lower"
     return study_file(
         (a, b),
         setup=split(arguments.setup, "--setup") if arguments.setup is not None else (),
@@ -165,7 +165,7 @@ def _study(arguments: argparse.Namespace) -> str:
             "ranks": arguments.ranks,
             "regex": arguments.regex,
             "unit": arguments.unit,
-            "better": better if arguments.regex else None,
+            "better": better(arguments.unit, higher=arguments.higher) if arguments.regex else None,
             "success": arguments.success,
         },
         plan={key: getattr(arguments, key) for key in ("margin", "blocks", "budget")},

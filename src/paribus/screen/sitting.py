@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from paribus.benchmarks.command import better
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
 from paribus.core import Scheduler, Selection, StoreError, UserError, fold
@@ -100,6 +101,7 @@ def _check(arguments: argparse.Namespace) -> None:
         cause, place, fix = "there is no command", "--regex, --directory", "add --command CMD"
     if cause:
         raise UserError(cause, place=place, fix=fix)
+    _figure(arguments)
 
 
 def _screen(arguments: argparse.Namespace, directory: Path) -> None:
@@ -297,10 +299,10 @@ def _shown(arguments: argparse.Namespace, directory: Path, *, again: bool = Fals
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what the options say of the command's figure, as keys of a study file."""
-    better = ("higher" if arguments.higher else "lower") if arguments.regex else None
-    keys = ("regex", "unit", "directory")
-    found = {**{key: getattr(arguments, key) for key in keys}, "better": better}
+    """Return what the options say of the command's figure, as keys of a study file; or refuse."""
+    found = {key: getattr(arguments, key) for key in ("regex", "unit", "directory")}
+    if arguments.regex and arguments.unit:
+        found["better"] = better(arguments.unit, higher=arguments.higher)
     return {key: value for key, value in found.items() if value is not None}
 
 
