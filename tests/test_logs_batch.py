@@ -75,6 +75,12 @@ def test_a_label_behind_a_count_replaces_the_one_before(tmp_path: Path) -> None:
     }
 
 
+def test_a_progress_bar_names_no_case(tmp_path: Path) -> None:
+    first = "Benchmark: latency\nOUTPUT\nProgress: 50%\rProgress: 100%\n"
+    last = "Benchmark: latency\nOUTPUT\n"
+    assert counts(tmp_path, first, first, last)[0] == {"osu_latency": 3}
+
+
 def test_a_numbered_device_is_a_case(tmp_path: Path) -> None:
     assert counts(tmp_path, *(f"GPU #{n}\nOUTPUT\n" for n in (1, 2)))[0] == {
         "osu_latency (#1)": 1,

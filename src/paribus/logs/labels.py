@@ -104,7 +104,7 @@ _BODY = re.compile(
 )
 """Lines of tools, mostly the last of an output, that nothing else distinguishes from labels."""
 
-_DONE = frozenset(("done", "finished", "completed", "ended", "elapsed"))
+_DONE = frozenset(("done", "finished", "completed", "ended", "elapsed", "progress"))
 _CLOSING = _DONE | {
     *("complete", "passed", "ok", "bye", "succeeded", "success", "successful", "successfully"),
     *("exited", "exiting", "terminated"),
