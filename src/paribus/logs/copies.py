@@ -92,7 +92,7 @@ def _within(logs: Sequence[Log]) -> Iterable[Log]:
     for group in _of_same_figures(logs, dated=False):
         # Of two that say the same the later one, in the order of the files, is the second record.
         for one, other in permutations(group[::-1] if len(group) <= MOST_ALIKE else (), 2):
-            if one.arm == other.arm and _shown(one) <= _shown(other) and _has(other, one):
+            if _alike(one, other) and _shown(one) <= _shown(other) and _has(other, one):
                 kinds.setdefault((one.arm, one.test), []).append((one, other))
     again = set[tuple[str, str]]()
     like = grouped(((log.arm, log.test), log) for log in logs) if kinds else {}
@@ -103,6 +103,15 @@ def _within(logs: Sequence[Log]) -> Iterable[Log]:
             if _key(other) not in again:
                 again.add(_key(one))
     yield from (log for log in logs if _key(log) in again)
+
+
+def _alike(one: Log, other: Log) -> bool:
+    """Return whether two logs are of one arm and tool, and no parameter that both have differs."""
+    (tool, settings, ranks), (its_tool, its_settings, its_ranks) = one.test, other.test
+    known = dict(its_settings)
+    same = all(known.get(key, value) == value for key, value in settings)
+    same = same and len({ranks, its_ranks} - {None}) < 2
+    return same and (one.arm, tool) == (other.arm, its_tool)
 
 
 def _has(other: Log, one: Log) -> bool:
@@ -136,7 +145,7 @@ def _in_other_forms(logs: Sequence[Log]) -> Iterable[Log]:
                 continue
             less, more = sorted(several, key=lambda log: len(_shown(log)))
             dates = {log.date for log in several if log.zoned == more.zoned} - {None}
-            if len(dates) < 2 and _shown(less) != _shown(more):
+            if len(dates) < 2 and _shown(less) != _shown(more) and _alike(less, more):
                 by_forms.setdefault((arm, _shown(less), _shown(more)), []).append(less)
     for several in by_forms.values():
         if math.prod(_by_chance(_figures(log.reading.samples)) for log in several) < BY_CHANCE:

@@ -211,7 +211,7 @@ def _labels(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
     closing = {one for one in below if not one.form.startswith(COMMAND)} - set(named[0])
     most: Counter[str] = Counter()
     for of in [one.labels for one in between[1:] if not one.below] or named:
-        most |= Counter(label.form for label in of if label.words)
+        most |= Counter(label.form for label in of if label.words or label.counts)
     return [tuple(o for o in _nearest(one, most) if o not in closing) for one in between]
 
 

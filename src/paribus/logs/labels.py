@@ -35,7 +35,7 @@ WORDS = "words"
 
 _SHORT = 80
 _WORDS = 8
-"""Characters, and words, of a line without any other form that is a label."""
+"""Characters, and words but for dates, of a line without any other form that is a label."""
 
 # The lines of a script and of a shell.
 
@@ -46,6 +46,9 @@ _PROMPT = re.compile(
 
 _PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|[\w.-]+:[\w~/.-]*|\[[^]]+\]) ?[$#]|\$")
 """A prompt without a command behind it."""
+
+_FLOW = re.compile(r"\++ (?:for|select|case|let|:|'?\[\[?'?|\(\()(?= |$)")
+"""What `set -x` shows of loops and conditions, some of them in the first round only."""
 
 _LAUNCHERS = frozenset(
     (
@@ -61,8 +64,8 @@ _LAUNCHER_END = re.compile(r"(?:run|exec|exec\.hydra|run_rsh) ")
 A text is searched for it because that is fast: few lines have it.
 """
 
-_BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
-"""Words that may stand before a launcher in its command."""
+_BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "timeout", "nice", "&&", ";"))
+"""Words that may stand before a launcher in its command; so may numbers."""
 
 _EDGES = "-=#*~+><"
 _DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
@@ -86,7 +89,7 @@ _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<value>\S
 """A name and its value: "Number of nodes: 4", "Device = mlx5_0"."""
 
 _BODY = re.compile(
-    r"\#(?!\#| +\w| ?\w+ *[:=])|\# (?:All processes|Collective test|Out of bounds|Avg bus) "
+    r"\#(?!\#| +\w| ?\w+ *[:=])|\# (?:All processes|Collective test|Out of bounds|Avg bus|Size +) "
     r"|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
     r"|JOB DONE|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
     r"|Solution Validates|build: \w+ \(\d+\)"
@@ -101,13 +104,17 @@ _BODY = re.compile(
 )
 """Lines of tools, mostly the last of an output, that nothing else distinguishes from labels."""
 
-_DONE = frozenset(("done", "finished", "completed", "ended", "elapsed"))
+_DONE = frozenset(("done", "finished", "completed", "ended", "elapsed", "progress"))
 _CLOSING = _DONE | {
     *("complete", "passed", "ok", "bye", "succeeded", "success", "successful", "successfully"),
     *("exited", "exiting", "terminated"),
 }
 """What a script or a program says at its end: a line with such a last word, or one of the few above
 as its first, names nothing that follows."""
+
+_CLOSE = (["exit", "code"], ["timed", "out"])
+_WARM = re.compile(r"(?i)\bwarm(?:ing)?[-_ ]?up\b")
+"""What says that the launch below is to be ignored: it names none of those that are counted."""
 
 _WORD = re.compile(r"[A-Za-z]+")
 _FIGURE = re.compile(r"(?<![\w.:/-])\d+\.\d+(?![\w.])")
@@ -118,15 +125,17 @@ _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
     r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:[ _]?id)?|pid"
-    r"|seed|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
+    r"|(?:\w+_)?array[ _](?:task|job|index)(?:[ _]id)?|sge_task_id|lsb_jobindex|seed|step)s?"
+    r"(?: (?:number|no))?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+|(?<![\w#])#\d+\b"
     r"|(?:\b[\w ]+ )?\bid is \d{4,}\b|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
-"""A number of a launch: "run 3", "iteration 2 of 10", "SLURM_JOB_ID=4711", "i=3", "3/8"."""
+"""A number of a launch: "run 3", "iteration 2 of 10", "ARRAY_TASK_ID=4", "i=3", "#3", "3/8"."""
 
 _OF_RANKS = re.compile(
-    r"(?i)\b(?:rank|process|proc|task|pe|worker|thread|gpu|device|node)[\s:#=]*$"
+    r"(?i)\b(?:rank|process|proc|task|pe|worker|thread|gpu|device|node|case|config(?:uration)?"
+    r"|variant|option|host|port|rail|nic|hca|numa|disk|socket|core)[\s:#=]*$"
 )
-"""What stands before "3 of 8" where that says which rank wrote the lines below."""
+"""What stands before "3 of 8", or "#3", where that says which rank wrote, or what is measured."""
 
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
@@ -216,7 +225,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         label = _own_form(text)
         if label is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(text)):
             break
-        if _PROMPT_ALONE.fullmatch(text):  # the shell waits: it belongs to no output
+        if _PROMPT_ALONE.fullmatch(text) or _FLOW.match(text):  # it belongs to no output
             characters = passed - 1
             continue
         label = label or _label(_COMMENT.sub("", text))
@@ -235,7 +244,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
 def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
     """Return what is in force below `new` labels, by form: they replace those `before` them.
 
-    New labels of one form are joined.
+    New labels of one form are joined. One that only counts ends a warm-up of its form.
 
     >>> in_force([Label("host", "host node2")], {"host": "host node1", "==": "16 ranks"})
     {'host': 'host node2', '==': '16 ranks'}
@@ -244,7 +253,9 @@ def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
     for label in new:
         if label.words:
             found[label.form] = f"{found.get(label.form, '')} {label.words}".strip()
-    return {**before, **found}
+    for form in {label.form for label in new} - {*found}:
+        found[form] = " ".join(_WARM.sub("", before.get(form, "")).split())
+    return {form: words for form, words in {**before, **found}.items() if words}
 
 
 def command_above(text: str) -> tuple[Label, ...]:
@@ -267,9 +278,7 @@ def _ends(line: str) -> bool:
     if _BODY.match(line):
         return True
     words = _WORD.findall(_DATED.sub("", line).lower())
-    closing = words and (
-        words[-1] in _CLOSING or words[0] in _DONE or words[:2] == ["exit", "code"]
-    )
+    closing = words and (words[-1] in _CLOSING or words[0] in _DONE or words[:2] in _CLOSE)
     return bool(closing) and not _command(line)
 
 
@@ -390,7 +399,7 @@ def _command(line: str) -> str:
     for word in line.split():
         if word.rpartition("/")[2] in _LAUNCHERS:
             return line
-        if word not in _BEFORE and not _SET.match(word):
+        if word not in _BEFORE and not _SET.match(word) and not word.lstrip("-").isdigit():
             break
     return ""
 
@@ -422,8 +431,9 @@ def _label(line: str) -> Label | None:
     if setting := _setting(line):
         return setting
     if named := _NAMED.fullmatch(line):
-        return counted(named["name"], f"{named['name']} {named['value']}")
-    short = len(line) <= _SHORT and len(line.split()) <= _WORDS
+        form = _COUNTED.sub("n", named["name"])  # "run 2: ..." follows upon "run 1: ..."
+        return counted(form, f"{named['name']} {named['value']}")
+    short = len(line) <= _SHORT and len(_DATED.sub("", line).split()) <= _WORDS
     return counted(WORDS, line) if short else Label(WORDS, "")
 
 
@@ -454,5 +464,5 @@ def counted(form: str, text: str) -> Label:
         rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
     words = [word for word in rest.split() if any(map(str.isalnum, word))]
     if counts:  # of "osu-run-3" that is "osu"
-        words = [word.rstrip("-_") for word in words]
+        words = [word.rstrip("-_,;:") for word in words]
     return Label(form, " ".join(words), " ".join(counts))

@@ -371,7 +371,7 @@ def _check_comparable(logs: Logs) -> None:
         raise UserError(
             f"is one arm only{lost}",
             place=logs.arms[0],
-            fix="give the folder, or the log, of another arm too",
+            fix="give the folder, or the log, of another arm too; divide a log that holds both",
         )
     if not logs.kinds:
         several = len({one.tool for one in logs.unmatched}) > 1

@@ -27,6 +27,7 @@ from paribus.probes.discreet import discreet_value
 from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
 from paribus.readers.known import complaints
+from paribus.readers.launches import FAILED
 from paribus.readers.tags import in_runs, unprefixed, untagged
 from paribus.readers.text import HEAD, cleaned, line_at, plain, unpadded
 
@@ -46,6 +47,11 @@ GZIP = b"\x1f\x8b"
 """How a file begins that gzip compressed."""
 
 
+def _is_binary(raw: bytes) -> bool:
+    """Return whether a file is a tar, or has more zeros than Open MPI's message of MPI_Init."""
+    return raw[257:262] == b"ustar" or 400 * len(re.findall(rb"\0+", raw)) > len(raw)
+
+
 def is_log(path: Path) -> bool:
     """Return whether a file holds the output of a tool that is known here."""
     try:
@@ -63,7 +69,7 @@ def is_log(path: Path) -> bool:
 
 def _has_title(raw: bytes) -> bool:
     """Return whether a text has a title anywhere: lines of each rank or step may stand above it."""
-    if b"\0" in raw:
+    if _is_binary(raw):
         return False
     return bool(titles(plain(raw.decode(errors="replace"))))
 
@@ -144,7 +150,7 @@ def _texts(path: str, size: int) -> tuple[str, str]:
             return _unpacked(raw + opened.read(MOST_PACKED - len(raw) + 1))
         if other := not_plain(raw):
             raise _NotReadError(Unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})"))
-        if b"\0" in raw:
+        if _is_binary(raw):
             raise _NotReadError(Unread(Unreadable.BINARY))
         if size > len(raw):
             text = plain(raw.decode(errors="replace"))
@@ -188,7 +194,7 @@ def _unpacked(packed: bytes) -> tuple[str, str]:
                 Unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
             )
         packed = inflate.unused_data
-    if b"\0" in raw[:HEAD]:
+    if _is_binary(raw):
         raise _NotReadError(Unread(Unreadable.BINARY))
     return _decoded(raw)
 
@@ -217,7 +223,7 @@ def _no_tool(text: str) -> Unread:
     """
     if nvidia_topo.recognise(text):
         return Unread(*_wiring(text))
-    found = [at for phrase in complaints() if (at := text.find(phrase)) >= 0]
+    found = [at for phrase in (*FAILED, *complaints()) if (at := text.find(phrase)) >= 0]
     if found:
         return Unread(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):

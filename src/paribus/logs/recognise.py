@@ -6,6 +6,7 @@ for each that was refused, or whose launch failed.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -99,7 +100,12 @@ def readings(text: str, tagged: str = "") -> Held:
             likely = replace(likely, line=one.line(likely.line))
             pasted.append(Output("", problems=[likely]))
         _read(one)
-        one.text = ""  # of a long file all are as long again
+        if one.found or one.failure:
+            one.text = ""  # of a long file all are as long again
+    whole = [log for one in outputs for log in one.found]
+    for one in outputs:
+        _read_above(one, whole)
+        one.text = ""
     lost += [one.failure for one in outputs if one.found and one.failure]
     take_out_mixed(outputs)
     labels_by_rank(outputs, launches)
@@ -151,11 +157,33 @@ def _read(one: Output) -> None:
                     return
                 _of_tool(one, reader)
             except Exception as error:
-                unplaced = isinstance(error, ParseError) and not error.line
-                if one.failure and unplaced:
-                    one.problems.append(refused_with(one.failure, reader.name))
+                died = one.failure if isinstance(error, ParseError) else None
+                at = error.line if isinstance(error, ParseError) else 0
+                if died and (not at or one.line(at) >= died.line):
+                    one.problems.append(refused_with(died, reader.name))
                 else:
                     one.problems.append(_refused(one, reader.name, error))
+
+
+def _read_above(one: Output, whole: Sequence[Log]) -> None:
+    """Read a refused output again up to the line that was refused, if others of its file are whole.
+
+    It counts if it has all figures that one of them has: below it a script sums up what it has
+    measured, in rows as the tool prints them.
+    """
+    refused = [why.line for why in one.problems if why.code is Unreadable.REFUSED]
+    above = bisect_left(one.numbers, refused[0]) - one.first if refused else 0
+    lines = one.text.split("\n")
+    if not 0 < above < len(lines) or not lines[above].lstrip()[:1].isdigit():
+        return
+    again = replace(one, text="\n".join([*lines[:above], ""]), tail="", found=[], problems=[])
+    _read(again)
+    shapes, mine = (
+        {(log.test, *(sample[:2] for sample in log.reading.samples)) for log in logs}
+        for logs in (whole, again.found)
+    )
+    if mine and mine <= shapes:
+        one.found, one.problems = again.found, []
 
 
 def _of_tool(one: Output, reader: Reader) -> None:

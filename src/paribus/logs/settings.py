@@ -254,7 +254,10 @@ def _case_facts(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
         texts = [json.dumps(value, sort_keys=True) for value in values]
         if key.startswith(SCRIPT) and (canonical(_name(key)) in of_arm or only_numbered(texts)):
             continue
-        if len({counted(key, text).words for text in texts}) == 1:
+        name = "" if key.endswith("s") else f"{_name(key)} "  # "iterations" count no launches
+        # That some do not print it is no other value, as in `_with_printed`.
+        telling = {text for text in texts if text != "null" or key.startswith(SCRIPT)}
+        if len({counted(key, (name + text).replace('"', "")).words for text in telling}) == 1:
             continue
         by_arm: dict[str, set[str]] = {}
         for log, text in zip(logs, texts, strict=True):

@@ -11,6 +11,7 @@ from paribus.readers.text import line_at, line_of, refuse, within
 NEVER_STARTED = (
     "There are not enough slots available",
     "as it could not access",
+    "was unable to launch the specified application",
     "unable to find the specified executable",
     "execvp error on file ",
     *("run: command not found", "mpiexec: command not found", "run: not found"),
@@ -41,6 +42,7 @@ FAILED = (
     *NEVER_STARTED,
     "The user-provided time limit for job execution",
     "are unable to reach each other",
+    "Abort is in progress...hit ctrl-c",
     "noticed that process rank",
     "detected that one or more processes exited",
     "MPI_ABORT was invoked",

@@ -117,7 +117,12 @@ def untagged(text: str) -> str:
         # A line that is written in pieces has the tag before each of them.
         form = f"(?m)^({_NAMED}{blank})(.*)"
         return re.sub(form, lambda one: one[2].replace(one[1], ""), text)
-    return _without(_NUMBERED, text)
+    bare = _without(_NUMBERED, text)
+    if bare != text and "[0] " in text:  # so does Hydra
+        form = r"(?m)^(\[\d+\] )(.*)"
+        text = re.sub(form, lambda one: one[1] + one[2].replace(one[1], ""), text)
+        return _without(_NUMBERED, text)
+    return bare
 
 
 def ranks(tagged: str, text: str) -> list[str]:

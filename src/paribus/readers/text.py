@@ -32,6 +32,9 @@ _BLANKS = {0xA0: " ", 0x202F: " "}
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
+_STEP_OF_NODE = re.compile(r"^slurmstepd-[\w.-]+(?=: )", re.M)
+"""How Slurm begins its messages where it can run several daemons on a node, as Debian's can."""
+
 _LOST_ESCAPE = re.compile(r"(?:\^\[|\u241b)?\[\d{1,3}(?:;\d{1,3})*m")
 """A colour code as a page, `cat -v` or a copy from a terminal shows it."""
 
@@ -42,12 +45,12 @@ def plain(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """Return `text` without colour codes, times before lines, carriage returns and a BOM.
+    """Return `text` without colour codes, times before lines, carriage returns, zeros and a BOM.
 
     Of a line that was written over, as that of a progress bar, the last form is left. What was
     copied from a page has its characters again; XML keeps their names, which are its own.
     """
-    text = text.removeprefix("\ufeff")
+    text = text.removeprefix("\ufeff").replace("\0", "")
     if ("&" in text or not text.isascii()) and not text.startswith("<?xml"):
         text = _OF_PAGES.sub(lambda one: unescape(one[0]).translate(_BLANKS), text)
     if "\x1b" in text:
@@ -57,6 +60,8 @@ def cleaned(text: str) -> str:
     if "\r" in text:
         text = _RETURNS.sub("\n", text)
         text = _OVERWRITTEN.sub("", text) if "\n" in text else text.replace("\r", "\n")
+    if "slurmstepd-" in text:
+        text = _STEP_OF_NODE.sub("slurmstepd", text)
     return undated(text)
 
 
