@@ -87,6 +87,10 @@ def undated(text: str) -> str:
     return text
 
 
+_PIECES = re.compile(r"(?m)^(\[\d+\] )(?=(?:.*?\1){2})(.*)")
+"""A line with the same number of a rank before three pieces of it, or more."""
+
+
 def unprefixed(text: str) -> Iterator[str]:
     """Yield a text without what begins nine of ten lines in one form, for several such forms.
 
@@ -118,10 +122,10 @@ def untagged(text: str) -> str:
         form = f"(?m)^({_NAMED}{blank})(.*)"
         return re.sub(form, lambda one: one[2].replace(one[1], ""), text)
     bare = _without(_NUMBERED, text)
-    if bare != text and "[0] " in text:  # so does Hydra
-        form = r"(?m)^(\[\d+\] )(.*)"
-        text = re.sub(form, lambda one: one[1] + one[2].replace(one[1], ""), text)
-        return _without(_NUMBERED, text)
+    if bare != text and _PIECES.search(text):  # so does Hydra
+        return _without(
+            _NUMBERED, _PIECES.sub(lambda one: one[1] + one[2].replace(one[1], ""), text)
+        )
     return bare
 
 
