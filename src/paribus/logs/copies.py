@@ -1,4 +1,6 @@
-"""Which logs are copies of one another: a copied log is no second launch.
+"""Which logs are copies, or second records of one launch: neither is a second launch.
+
+What an arm records twice counts once; a copied file withholds verdicts.
 
 Two logs with the same figures are copies if so many figures are hardly the same by chance: with two
 decimals, one of 42.17 that scatters by 0.5 % between launches could as well be 21 others. Identical
@@ -32,12 +34,12 @@ Figures of few digits hide it, and are the same without copying.
 """
 
 MOST_ALIKE = 32
-"""Logs with the same figures, at most, of which each is looked for in the files of the others."""
-
-Key = TypeVar("Key")
+"""Logs with the same figures, at most, of which each is compared with each."""
 
 KEPT = 256
 """Files whose printed numbers are cached: one holds outputs of many kinds."""
+
+Key = TypeVar("Key")
 
 
 def copied(logs: Sequence[Log]) -> Because | None:
