@@ -937,7 +937,7 @@ def test_what_commands_switch_is_one_change_of_several(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(SWITCHED.replace("state", str(tmp_path / "state")))
     done = paribus("explain", "study.toml", cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
-    assert "switch makes +20.0 % [20.0, 20.0] of it; OMP_NESTED has no part (equivalent)" in said
+    assert "switch makes +20.0 % [20.0, 20.0]; OMP_NESTED has no part (equivalent)" in said
     assert (tmp_path / "state").read_text() == "a\n"
 
 

@@ -255,10 +255,8 @@ def _answer(row: Division) -> str:
     if row.word is Word.EQUIVALENT:
         sentences.append("The gap is not reproduced here.")
     made.sort(key=lambda one: -_size(one))
-    of_it = " of it" * (row.word in CLAIMS)
     each = [
-        f"{_line(one)}{' makes' * (not n)} {change(one.comparison)}{of_it * (not n)}"
-        for n, one in enumerate(made)
+        f"{_line(one)}{' makes' * (not n)} {change(one.comparison)}" for n, one in enumerate(made)
     ]
     parts = [", ".join(each)] if each else []
     if none:
