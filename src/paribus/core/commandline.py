@@ -112,4 +112,4 @@ def instead_of(file: Path) -> str:
         return f"`{typed(('paribus', 'run', file))}` measures a study; report its directory"
     if file.suffix == ".zip":
         return f"`{typed(('paribus', 'pack', '--open', file))}` unpacks a study that was packed"
-    return "give the directory that `paribus run` made (its --out)"
+    return "give the directory that `paribus run` made (its --out); `paribus compare` reads logs"
