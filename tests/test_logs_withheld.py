@@ -284,6 +284,19 @@ def test_a_launch_that_two_files_record_counts_once(tmp_path: Path, how: str) ->
     assert "another output of a launch that is read" in text_of(found, "not read")
 
 
+@pytest.mark.parametrize("count", [3, 8])
+def test_launches_of_few_digits_that_are_all_recorded_twice_count_once(
+    tmp_path: Path, count: int
+) -> None:
+    """A figure of three digits shows nothing by itself; that each has one twin does."""
+    for arm, effect in (("a", 1.0), ("b", 1.2)):
+        texts = [osu(effect * (1 + 0.02 * n), sizes=1) for n in range(count)]
+        write(tmp_path / arm, {f"run{n}.log": text for n, text in enumerate(texts)})
+        write(tmp_path / arm, {f"job{n}.out": f"job\n{t}\nok\n" for n, t in enumerate(texts)})
+    (kind,) = read(tmp_path / "a", tmp_path / "b").kinds
+    assert kind.counts == {"a": count, "b": count}
+
+
 def test_launches_of_a_deterministic_program_are_no_second_record_of_one(tmp_path: Path) -> None:
     """Their figures are coarse, and all else that they print is the same in each of an arm."""
     text = osu(1.0, sizes=1)

@@ -117,7 +117,7 @@ def better(unit: str, *, higher: bool) -> Direction:
     """
     if not higher and better_of(canonical(unit)[1]) == "higher":
         fix = "add --higher; where less is better, name the unit without a time, such as faults"
-        raise UserError(f"of {unit} more is better", place="--unit", fix=fix)
+        raise UserError(f"{unit} is a rate: more is better", place="--unit", fix=fix)
     return "higher" if higher else "lower"
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from itertools import compress, permutations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from paribus.core import Reason, Sample, grouped
 from paribus.judge.headlines import Because
@@ -35,6 +35,9 @@ Figures of few digits hide it, and are the same without copying.
 
 MOST_ALIKE = 32
 """Logs with the same figures, at most, of which each is compared with each."""
+
+LEAST_TWINS = 3
+"""Pairs, at least, that show by their number that all logs of a kind are records of two."""
 
 KEPT = 256
 """Files whose printed numbers are cached: one holds outputs of many kinds."""
@@ -94,26 +97,46 @@ def _within(logs: Sequence[Log]) -> Iterable[Log]:
     for group in _of_same_figures(logs, dated=False):
         # Of two that say the same the later one, in the order of the files, is the second record.
         for one, other in permutations(group[::-1] if len(group) <= MOST_ALIKE else (), 2):
-            if _alike(one, other) and _shown(one) <= _shown(other) and _has(other, one):
+            fits = _alike(one, other) and _shown(one) <= _shown(other)
+            if fits and _has(other, one) and _agree(_settings(one), _settings(other)):
                 kinds.setdefault((one.arm, one.test), []).append((one, other))
     again = set[tuple[str, str]]()
     like = grouped(((log.arm, log.test), log) for log in logs) if kinds else {}
     for kind, pairs in kinds.items():
         of_each = {_key(log): _words(log.rare) for log in like[kind]}
-        sure = _surely_one([tuple(map(_key, pair)) for pair in pairs], of_each)
-        for one, other in compress(pairs, sure):
-            if _key(other) not in again:
-                again.add(_key(one))
+        twos = [(_key(one), _key(other)) for one, other in pairs]
+        sure = [_agree(one.labels, other.labels) for one, other in pairs]
+        if not _each_has_a_twin([*compress(twos, sure)], of_each):
+            sure = _surely_one(twos, of_each)
+        for second, first in compress(twos, sure):
+            if first not in again:
+                again.add(second)
     yield from (log for log in logs if _key(log) in again)
+
+
+def _each_has_a_twin(pairs: Collection[tuple[Key, Key]], every: Collection[Key]) -> bool:
+    """Return whether each of a kind is in one pair: figures that are coarse make other groups."""
+    twos = {*map(frozenset, pairs)}
+    paired = [one for two in twos for one in two]
+    once = len(paired) == len({*paired}) and {*every} <= {*paired}
+    return once and len(twos) >= LEAST_TWINS
 
 
 def _alike(one: Log, other: Log) -> bool:
     """Return whether two logs are of one arm and tool, and no parameter that both have differs."""
-    (tool, settings, ranks), (its_tool, its_settings, its_ranks) = one.test, other.test
-    known = dict(its_settings)
-    same = all(known.get(key, value) == value for key, value in settings)
-    same = same and len({ranks, its_ranks} - {None}) < 2
-    return same and (one.arm, tool) == (other.arm, its_tool)
+    (tool, mine, ranks), (its_tool, its, its_ranks) = one.test, other.test
+    same = (one.arm, tool) == (other.arm, its_tool) and len({ranks, its_ranks} - {None}) < 2
+    return same and _agree(dict(mine), dict(its))
+
+
+def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return all(one[key] == other[key] for key in one.keys() & other.keys())
+
+
+def _settings(log: Log) -> dict[str, Any]:
+    """Return the settings that a log prints by name; what else it prints are lists of lines."""
+    found = {**log.printed.keys, **log.printed.options, **log.printed.facts}
+    return {key: value for key, value in found.items() if not isinstance(value, list)}
 
 
 def _has(other: Log, one: Log) -> bool:

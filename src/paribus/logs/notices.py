@@ -47,7 +47,8 @@ def unread(figures: Figures, most: int) -> str:
         why = words.unread(code, one["detail"], several=number > 1, lines=one.get("lines", ()))
         parts.append(f"{and_others(one['names'], number)}{':' * one['of_tool']} {why}")
     reasons = _joined(parts, figures["number"], "reason")
-    return f"{count(figures['files'], 'file')} not read: {reasons}"
+    again = {one["code"] for one in figures["reasons"]} == {Unreadable.SAME_RUN}
+    return f"{count(figures['files'], 'output' if again else 'file')} not read: {reasons}"
 
 
 def unmatched(figures: Figures, most: int = MOST_SAID) -> str:
