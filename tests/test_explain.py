@@ -65,7 +65,7 @@ from paribus.designs.explain import Explain, belonging, explained
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import headlines
-from paribus.lenses.parts.lens import REST, change, figure
+from paribus.lenses.parts.lens import COLUMNS, LENS, REST, TITLE, change, figure
 from paribus.plan import Plan, check_same, freeze, read_plan, write_plan
 from paribus.plan.frozen import sealed
 from paribus.report import spread, track
@@ -77,6 +77,7 @@ from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
 from paribus.report.unequal import how_to_separate
+from paribus.report.wording import SIZE_WITHHELD
 from paribus.stats import opposites, parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
@@ -637,7 +638,7 @@ def test_a_rest_that_may_be_nothing_is_no_sign_of_changes_that_act_together() ->
         assert ("Changes act on each other" in html) is said
 
 
-def failing(frozen: Plan, is_bad: Any, blocks: int = 1000) -> Evidence:
+def failing(frozen: Plan, is_bad: Any, blocks: int = 1000, how: State = State.FAILED) -> Evidence:
     """Return the evidence of so many blocks, in which the launches fail that are bad."""
     evidence = Evidence(frozen.metrics)
     for block in islice(frozen.blocks(), 1 + blocks):
@@ -645,7 +646,7 @@ def failing(frozen: Plan, is_bad: Any, blocks: int = 1000) -> Evidence:
             wall = math.exp(known(frozenset(launch.arm.split("+")[1:])))
             bad = launch.block and is_bad(launch)
             samples = () if bad else (Sample("wall", Case(), (wall,)),)
-            state = State.FAILED if bad else State.OK
+            state = how if bad else State.OK
             evidence.add(launch, Outcome(state, float(launch.number), wall, 0, ("x",), samples))
     return evidence
 
@@ -666,6 +667,30 @@ def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
     assert row.word is Word.WITHHELD  # half of the blocks failed
     assert {one.word for one in row.parts} == {Word.WITHHELD}
     assert "Parts are reported once" in judgement.sentence
+
+
+def test_a_size_that_is_withheld_is_that_of_no_part() -> None:
+    """Of launches that the time limit cut off, as in all reports; the word may stand."""
+    frozen = freeze(study(), {})
+    evidence = failing(
+        frozen, lambda one: one.arm == "new" and one.block == 3, blocks=12, how=State.TIMEOUT
+    )
+    judgement = judgement_of(frozen, evidence, directory="", over={"command": True})
+    (row,) = judgement.lenses["parts"]
+    assert not row.size_known
+    assert "Parts are reported once" not in judgement.sentence
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 80))
+    shown = file.getvalue().split(TITLE)[1].split("The part of a change")[0]
+    rows = [one for one in shown.splitlines() if re.search("OMP_|not explained|all changes", one)]
+    assert len(rows) == len(row.parts) + 2
+    assert all(SIZE_WITHHELD in one and "%" not in one for one in rows), shown
+    assert not re.search(r"[0-9] %", judgement.sentence)
+    assert not [*LENS.figures(judgement, (row,))]
+    _, *cells = LENS.csv[1](judgement, (row,))
+    at = COLUMNS.index("ratio")
+    assert {one for row in cells for one in row[at : at + 5]} == {None}
+    assert faults(json.loads(json.dumps(to_json(judgement), allow_nan=False))) == []
 
 
 def test_launches_that_fail_only_with_a_change_name_it() -> None:
@@ -805,6 +830,7 @@ def test_changes_are_shown_as_percent_or_factors() -> None:
     assert change(Comparison(12, 1.142, 1.131, 1.154, 0.99)) == "+14.2 % [13.1, 15.4]"
     assert change(Comparison(12, 3.0, 1.9, 4.0, 0.99)) == "3.00x [1.90x, 4.00x]"
     assert change(Comparison(4, 1.1, 0.0, math.inf, 0.99)) == "+10.0 % [no interval yet]"
+    assert change(Comparison(30, 1.2, 1.1, math.inf, 0.99)) == "1.20x [1.10x, inf]"
     assert percent(0.05) == "5 %"
 
 

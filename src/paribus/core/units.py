@@ -263,11 +263,15 @@ def format_changes(ratios: Sequence[float]) -> list[str]:
 
 
 def format_interval(ratio: float, low: float, high: float, plus: str = "+") -> str:
-    """Return a change and its interval: "-18.0 % [-18.6, -17.3]", "2.59x [2.57x, 2.62x]"."""
-    if not 0 < low <= high < math.inf:
+    """Return a change and its interval: "-18.0 % [-18.6, -17.3]", "2.59x [2.57x, 2.62x]".
+
+    Launches that were cut off by their time limit can leave an end open: "1.20x [1.10x, inf]".
+    """
+    if not (low > 0 or high < math.inf):
         return f"{format_changes([ratio])[0]} [no interval yet]"
     middle, *ends = format_changes((ratio, low, high))
-    return f"{middle} [{', '.join(ends).replace(' %', '').replace('+', plus)}]"
+    shown = ", ".join(ends).replace(" %", "").replace("infx", "inf").replace("+", plus)
+    return f"{middle} [{shown}]"
 
 
 def percent(share: float) -> str:

@@ -45,7 +45,7 @@ from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, item, line, print_rows
 from paribus.report.rows import kept
 from paribus.report.unequal import explaining
-from paribus.report.wording import clean
+from paribus.report.wording import SIZE_WITHHELD, clean
 from paribus.stats import parts as stats
 from paribus.stats.opposites import Opposed
 from paribus.stats.verdict import judge
@@ -80,6 +80,7 @@ class Division:
     the pairs of changes that together make more, or less, than their two parts, by more than the
     margin, the strongest first. `fixed`: the keys of differences that no key of an arm switches.
     `needed`: about how many blocks decide the parts that are undecided, None if that is not known.
+    `size_known`: as of the verdict on the whole; without it reports show no sizes of parts either.
     """
 
     benchmark: str
@@ -93,6 +94,7 @@ class Division:
     acting: tuple[Share, ...] = ()
     fixed: tuple[str, ...] = ()
     needed: int | None = None
+    size_known: bool = True
 
 
 def divisions(seen: Seen) -> tuple[Division, ...] | None:
@@ -150,6 +152,7 @@ def _division(
         *(head.benchmark, head.arm, head.metric.name, head.margin, head.verdict.word),
         *(whole, parts, rest, tuple(named), fixed),
         needed=max(known) if known and len(known) == len(open_) else None,
+        size_known=head.verdict.size_known,
     )
 
 
@@ -246,6 +249,8 @@ def _failing(judgement: Judgement) -> list[str]:
 
 def _answer(row: Division) -> str:
     """Return which changes make the difference of one benchmark, and how much."""
+    if row.word is Word.RELIABILITY:
+        return "Parts have no verdicts where launches fail."
     if row.word in HELD:
         return "Parts are reported once the whole has a verdict."
     made = [one for one in row.parts if one.word in CLAIMS]
@@ -258,6 +263,8 @@ def _answer(row: Division) -> str:
     each = [
         f"{_line(one)}{' makes' * (not n)} {change(one.comparison)}" for n, one in enumerate(made)
     ]
+    if not row.size_known:
+        each = [f"{_line(one)} makes a difference" for one in made]
     parts = [", ".join(each)] if each else []
     if none:
         have = "has" if len(none) == 1 else "have"
@@ -266,8 +273,9 @@ def _answer(row: Division) -> str:
         are = "is" if len(open_) == 1 else "are"
         parts.append(f"{listed(open_, last=' and ')} {are} undecided ({_way_on(row)})")
     sentences.append(f"{'; '.join(parts)}.")
-    sentences.append(f"Together, {REST}: {change(row.rest)}.")
-    sentences += [f"{_together(one)}." for one in row.acting[:2]]
+    if row.size_known:
+        sentences.append(f"Together, {REST}: {change(row.rest)}.")
+    sentences += [f"{one}." for one in _together(row)[:2]]
     if row.fixed:
         sentences.append(f"Cannot be separated: {listed(list(row.fixed), 4)}.")
     return " ".join(sentences)
@@ -291,9 +299,16 @@ def _way_on(row: Division) -> str:
     return "less noise, or a wider margin, needed"
 
 
-def _together(one: Share) -> str:
-    """Return what a pair of changes makes beyond what each of them makes by itself."""
-    return f"{one.name} with {one.beside}: {change(one.comparison)} on top of both"
+def _together(row: Division) -> list[str]:
+    """Return what pairs of changes make beyond what each of them makes by itself."""
+    return [
+        f"{one.name} with {one.beside}: {_shown(row, one.comparison)} on top of both"
+        for one in row.acting
+    ]
+
+
+def _shown(row: Division, comparison: Comparison | None) -> str:
+    return change(comparison) if row.size_known else SIZE_WITHHELD
 
 
 def _size(one: Share) -> float:
@@ -315,9 +330,9 @@ def _lines(row: Division) -> list[tuple[str, str, str]]:
     """Return the cells of the table's rows, name, part and word: the largest first, then the rest
     and the whole."""
     ranked = sorted(row.parts, key=lambda one: -_size(one))
-    lines = [(_line(one), change(one.comparison), _word(one.word)) for one in ranked]
-    lines.append((REST, change(row.rest), ""))
-    return [*lines, (f"{row.arm}, all changes", change(row.whole), row.word.value)]
+    lines = [(_line(one), _shown(row, one.comparison), _word(one.word)) for one in ranked]
+    lines.append((REST, _shown(row, row.rest), ""))
+    return [*lines, (f"{row.arm}, all changes", _shown(row, row.whole), row.word.value)]
 
 
 def _line(one: Share) -> str:
@@ -332,7 +347,7 @@ def _notes(row: Division, study: Study) -> list[str]:
     """Return the sentences below the parts of a difference."""
     return [
         *([IN_ORDER] if _mixed(row) else []),
-        *(f"{_together(one)}." for one in row.acting),
+        *(f"{one}." for one in _together(row)),
         *([f"Cannot be separated: {listed(list(row.fixed))}."] if row.fixed else []),
         *(
             f"Which change of {one.name}: `{explaining(study)} --within {shlex.quote(one.name)}`"
@@ -377,7 +392,7 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     made = [element("h2", escape(TITLE)), element("p", escape(MEANING))]
     for row in rows:
         caption = f"{clean(row.benchmark)}: from {judgement.reference} to {row.arm}"
-        if _size_of(row.whole) < math.inf:
+        if _has_picture(row):
             drawn = figures.add(
                 figure(judgement, row), f"{caption}; whiskers: intervals", wide=True
             )
@@ -392,8 +407,12 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
 # --- picture ---------------------------------------------------------------------------------
 
 
+def _has_picture(row: Division) -> bool:
+    return row.size_known and _size_of(row.whole) < math.inf
+
+
 def _figures(judgement: Judgement, rows: Rows) -> Iterator[tuple[str, Spec]]:
-    for number, row in enumerate(row for row in rows if _size_of(row.whole) < math.inf):
+    for number, row in enumerate(filter(_has_picture, rows)):
         yield f"parts-{number:02d}-{plain(row.benchmark)}", figure(judgement, row)
 
 
@@ -489,7 +508,7 @@ def _csv(judgement: Judgement, rows: Rows) -> Iterator[Sequence[Scalar | None]]:
             *(("pair", one.name, one.keys, one.comparison, one.word) for one in row.acting),
         ]
         for kind, name, keys, found, word in several:
-            ratio = export.comparison_cells(found)
+            ratio = export.comparison_cells(found if row.size_known else None)
             of = (row.benchmark, row.arm, row.metric, kind, name, " ".join(keys))
             yield (*of, *ratio, row.margin, str(word))
 
