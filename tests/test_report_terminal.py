@@ -24,6 +24,7 @@ from paribus.core import (
 )
 from paribus.report import advice, html, sentences, unequal, wording
 from paribus.report.export import to_json
+from paribus.report.printing import console_on
 from paribus.report.ranking import place_text, ranking
 from paribus.report.terminal import MOST_NOTES, print_report
 from paribus.stats.betting import confidence_sequence
@@ -79,6 +80,17 @@ def test_no_color_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed(judgements.two_arms(), force_terminal=True, color_system="standard")
     assert "\x1b[1;33m" not in text
     assert "slower" in text
+
+
+def test_no_columns_are_as_many_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell without a terminal may set COLUMNS=0."""
+    texts = []
+    for columns in ("0", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        file = io.StringIO()
+        print_report(EVERY["two_arms"](), console_on(file))
+        texts.append(file.getvalue())
+    assert texts[0] == texts[1] != ""
 
 
 def test_paths_are_not_wrapped(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ def console_on(stream: TextIO, width: int | None = None) -> Console:
             raise  # noqa: PLE0704 - rich calls this where it caught one
 
     console = Screened(file=under(stream), highlight=False, width=width)
+    if not console.width:
+        console.width = 80  # COLUMNS=0, as some shells set it, would print nothing
     if not console.is_terminal:
         console.size = console.size  # fixed, or rich would ask for the size at each line
     return console
