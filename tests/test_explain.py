@@ -74,6 +74,7 @@ from paribus.report.export import to_json
 from paribus.report.figures import write_figures
 from paribus.report.html import page
 from paribus.report.printing import console_on
+from paribus.report.short import print_short
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
 from paribus.report.unequal import how_to_separate
@@ -700,6 +701,11 @@ def test_launches_that_fail_only_with_a_change_name_it() -> None:
     def said(is_bad: Any) -> str:
         evidence = failing(frozen, is_bad)
         judgement = judgement_of(frozen, evidence, directory="", over={"command": True})
+        file = io.StringIO()
+        print_short(judgement, console_on(file, 80))
+        for shown in (file.getvalue(), page(judgement, "")):
+            for text in re.findall("Launches fail only [^.]*[.]", judgement.sentence):
+                assert text in shown
         return judgement.sentence
 
     def is_on(launch: Any) -> bool:

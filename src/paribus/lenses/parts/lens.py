@@ -381,15 +381,18 @@ def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
     if len(rows) == 1:
         heading(console, TITLE)
         _print_table(rows[0], console)
-        return
-    console.print()
-    for row in rows:
-        line(console, _answer(row), name=row.benchmark, hang=2, most=2)
+    else:
+        console.print()
+        for row in rows:
+            line(console, _answer(row), name=row.benchmark, hang=2, most=2)
+    for text in _failing(judgement):
+        line(console, text)
 
 
 def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     """Return the section of the HTML report: a picture, a table and notes for each benchmark."""
-    made = [element("h2", escape(TITLE)), element("p", escape(MEANING))]
+    said = [MEANING, *map(clean, _failing(judgement))]
+    made = [element("h2", escape(TITLE)), *(element("p", escape(text)) for text in said)]
     for row in rows:
         caption = f"{clean(row.benchmark)}: from {judgement.reference} to {row.arm}"
         if _has_picture(row):
