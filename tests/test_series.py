@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,23 @@ def test_an_arm_without_a_verdict_withholds_both_of_its_steps() -> None:
     assert words[1] is words[2] is Word.WITHHELD
     assert words[0] is not Word.WITHHELD
     assert said(of).startswith("no step; not decided: 2.21 -> 2.22, 2.22 -> 2.23;")
+
+
+def test_a_size_that_is_withheld_is_that_of_no_step() -> None:
+    from paribus.core import State
+    from stored import Twist
+
+    def twist(launch: Any, attempt: int) -> Twist:
+        late = launch.arm == "2.22" and launch.block == 4
+        return Twist(state=State.TIMEOUT, error="still busy") if late else Twist()
+
+    script = Script({"barrier": {}}, twist=twist)
+    judgement = judged(asked(blocks=18), script, name="late")
+    (of,) = rows_of(judgement)
+    assert [one.ratio is None for one in of.steps] == [False, True, True, False, False]
+    file = io.StringIO()
+    print_report(judgement, console_on(file, 80))
+    assert len(re.findall("size withheld +withheld", file.getvalue())) == 2
 
 
 # --- the study file --------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from scipy import stats
 import judgements
 from judgements import printed
 from paribus.cli.exports import parse_rules
-from paribus.core import Launch, Settings, failing, unjudged
+from paribus.core import Launch, Settings, State, failing, unjudged
 from paribus.lenses.steadiness import (
     BET_ERROR,
     LEAST_BLOCKS,
@@ -219,6 +219,41 @@ def test_every_report_says_which_arm_is_steadier(blocks: int, tmp_path: Path) ->
     )
     assert "--fail-on less-steady: bridged: barrier: less steady" in failed.stderr
     paribus("report", tmp_path / "verdict.json", "--fail-on", "slower:90%", cwd=tmp_path, code=0)
+
+
+def test_a_launch_that_is_cut_off_lies_apart_from_all_others() -> None:
+    """An arm that hangs now and then is not steadier, however alike its other launches are."""
+
+    def hangs(launch: Launch, attempt: int) -> Twist:
+        draw = random.Random(f"hangs {launch.number}")
+        if launch.arm != "bridged":
+            return Twist(times=math.exp(draw.gauss(0, 0.02)))
+        if launch.block % 5 == 1:
+            return Twist(state=State.TIMEOUT, error=judgements.LATE)
+        return Twist(times=math.exp(draw.gauss(0, 0.015)))
+
+    script = replace(SCRIPT, twist=hangs)
+    of = Settings(seed=5, blocks=60, margin=0.0001)
+    asked = judgements.study(("barrier",), settings=of)
+    (row,) = judged(asked, script, name="hangs").lenses["steadiness"]
+    assert row.word == "less steady", row
+
+
+@given(st.lists(st.booleans(), min_size=20, max_size=20), st.integers(0, 2**32))
+@settings(max_examples=30, deadline=None)
+def test_launches_that_are_cut_off_count_alike_in_both_arms(late: list[bool], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one, other = rng.normal(0, 1, (2, len(late)))
+    one[late] = math.inf
+    of, turned = scatters(list(one), list(other)), scatters(list(other), list(one))
+    assert (of is None) == (turned is None)
+    assert of or sum(late) > 5  # of six of 20 most pairs have one that was cut off
+    if of and 0 < turned.low <= turned.high < math.inf:
+        assert of.ratio == pytest.approx(1 / turned.ratio, rel=0.05)
+        ends = 1 / turned.high, 1 / turned.low
+        assert (of.low, of.high) == pytest.approx(ends, rel=0.05)
+    worse = scatters(list(one), list(np.where(late, math.inf, other)))
+    assert not of or (worse and worse.ratio >= of.ratio)
 
 
 @pytest.mark.parametrize(("seed", "blocks", "word"), [(6, 18, "undecided"), (7, 60, "as steady")])

@@ -172,15 +172,19 @@ def _steps(evidence: Evidence, label: str, arm: str) -> dict[int, Unit]:
 
 
 def _times(evidence: Evidence, head: Finding, arm: str) -> dict[int, float]:
-    """Return the log time of an arm by block, the mean over cases; a rate enters as its inverse."""
+    """Return the log time of an arm by block, the mean over cases; a rate enters as its inverse.
+
+    Infinity for a launch that the time limit cut off: it lies apart from all others.
+    """
     cells = evidence.cells_of(head.benchmark, head.metric.name)
     series = [evidence.series(head.benchmark, arm, cell) for cell in cells]
     sign = 1 if head.metric.better == "lower" else -1
-    return {
+    known = {
         block: sign * statistics.fmean(math.log(one[block]) for one in series)
         for block in (series[0] if series else ())
         if block > 0 and all(one.get(block, 0) > 0 for one in series)
     }
+    return known | dict.fromkeys(evidence.cut_off(head.benchmark, arm), math.inf)
 
 
 def _deviation(logs: Sequence[float]) -> float:
@@ -229,18 +233,19 @@ class Scatters:
 def scatters(reference: Sequence[float], arm: Sequence[float]) -> Scatters | None:
     """Return the ratio of scatters of two arms, whose logs are given block by block.
 
-    None for fewer than LEAST_BLOCKS blocks, and where most launches of an arm have the same value.
-    The interval has the level 1 - ERROR; it may end at 0 or infinity.
+    None for fewer than LEAST_BLOCKS blocks, and where most launches of an arm have the same value,
+    infinity too. The interval has the level 1 - ERROR; it may end at 0 or infinity.
     """
     import numpy as np
 
     ours, theirs = (np.asarray(one[-MOST_BLOCKS:], dtype=np.float64) for one in (reference, arm))
     n = len(ours)
-    if n < LEAST_BLOCKS:
+    if n < LEAST_BLOCKS or not np.isfinite([np.median(ours), np.median(theirs)]).all():
         return None
     upper = np.triu_indices(n, 1)
-    distances = tuple(np.abs(one[:, None] - one[None, :]) for one in (ours, theirs))
     with np.errstate(divide="ignore", invalid="ignore"):
+        each = [(one[:, None], one[None, :]) for one in (ours, theirs)]
+        distances = tuple(np.where(a == b, 0.0, np.abs(a - b)) for a, b in each)
         quotients = distances[1][upper] / distances[0][upper]
     ratio = float(np.nanmedian(quotients)) if not np.isnan(quotients).all() else math.nan
     if not 0 < ratio < math.inf:
@@ -335,7 +340,8 @@ def _errors_from_0(distances: Apart, ratio: float) -> float:
     """
     import numpy as np
 
-    signs = np.sign(distances[1] - ratio * distances[0])
+    with np.errstate(invalid="ignore"):  # both infinite: neither is further
+        signs = np.nan_to_num(np.sign(distances[1] - ratio * distances[0]))
     n = len(signs)
     of_block = signs.sum(1)
     total = float(of_block.sum())

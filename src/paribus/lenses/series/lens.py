@@ -33,6 +33,7 @@ from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, line, print_rows
 from paribus.report.rows import kept
 from paribus.report.stored import check_interval
+from paribus.report.wording import SIZE_WITHHELD
 from paribus.stats.verdict import judge
 from paribus.words.lists import listed
 
@@ -51,7 +52,7 @@ class Step:
     """From one arm of the order to another: the ratio of their values, its interval and verdict.
 
     The ratio is None, in 0 to infinity, where it is not known: without a block of both, and where
-    half of the launches of one were cut off.
+    the size of one of both is withheld.
     """
 
     before: str
@@ -99,10 +100,11 @@ def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> St
     if found is None:
         return Step(before, arm, None, 0.0, math.inf, Word.WITHHELD)
     verdict = judge(found, better=head.metric.better, margin=head.margin, last=True)
-    both = (heads[one].verdict for one in (before, arm) if one in heads)
-    unknown = any(one.word in HELD or not one.size_known for one in both)
-    word = Word.WITHHELD if unknown else verdict.word
-    if not 0 < found.ratio < math.inf:
+    both = [heads[one].verdict for one in (before, arm) if one in heads]
+    size_known = all(one.size_known for one in both)
+    held = not size_known or any(one.word in HELD for one in both)
+    word = Word.WITHHELD if held else verdict.word
+    if not size_known or not 0 < found.ratio < math.inf:
         return Step(before, arm, None, 0.0, math.inf, word)
     return Step(before, arm, found.ratio, found.low, found.high, word)
 
@@ -143,8 +145,8 @@ def _left(judgement: Judgement, rows: Rows) -> Iterator[str]:
 
 
 def _share(one: Step) -> str:
-    """Return the change by a step: "-18.0 % [-18.6, -17.3]"."""
-    return "none" if one.ratio is None else format_interval(one.ratio, one.low, one.high)
+    """Return the change by a step: "-18.0 % [-18.6, -17.3]", or "size withheld"."""
+    return SIZE_WITHHELD if one.ratio is None else format_interval(one.ratio, one.low, one.high)
 
 
 def lead(judgement: Judgement, rows: Rows) -> str:
