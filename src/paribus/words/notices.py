@@ -12,7 +12,15 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
-from paribus.core import NoticeName, count, format_bytes, format_seconds, percent
+from paribus.core import (
+    NoticeName,
+    count,
+    decimals_beyond,
+    format_bytes,
+    format_ratio,
+    format_seconds,
+    percent,
+)
 from paribus.words import lists, transport
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
@@ -171,10 +179,14 @@ def flag(outlying: float | None, disturbed: Sequence[str]) -> str:
     `outlying` is its level divided by the usual one of its arm, `disturbed` why it lies outside the
     noise gate.
 
-    >>> flag(1.25, ["stolen time"]), flag(None, [])
-    ('outlier: 1.25x the usual level of this arm; disturbed: stolen time', '')
+    >>> flag(1.0004, ["stolen time"]), flag(None, [])
+    ('outlier: 1.0004x the usual level of this arm; disturbed: stolen time', '')
     """
-    said = [f"outlier: {outlying:.3g}x the usual level of this arm"] if outlying else []
+    said = []
+    if outlying:
+        few = f"{outlying:.3g}"
+        times = format_ratio(outlying, decimals=decimals_beyond(outlying)) if few == "1" else few
+        said = [f"outlier: {times}x the usual level of this arm"]
     said += [f"disturbed: {'; '.join(disturbed)}"] if disturbed else []
     return "; ".join(said)
 
