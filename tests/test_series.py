@@ -183,6 +183,23 @@ def test_a_size_that_is_withheld_is_that_of_no_step() -> None:
     assert len(re.findall("size withheld +withheld", file.getvalue())) == 2
 
 
+def test_an_arm_that_always_fails_is_to_be_left_out() -> None:
+    from paribus.core import State
+    from stored import Twist
+
+    def twist(launch: Any, attempt: int) -> Twist:
+        bad = launch.arm == "2.22"
+        return Twist(state=State.FAILED, error="exit code 3") if bad else Twist()
+
+    judgement = judged(asked(), Script({"barrier": {}}, twist=twist), name="stuck")
+    (of,) = rows_of(judgement)
+    assert {one.word for one in of.steps} == {Word.NO_DATA}
+    assert said(of).startswith("not decided: 2.20 -> 2.21, 2.21 -> 2.22,")
+    steps = next_steps(judgement)
+    assert "Remove [arms.2.22] to compare the others, and use a new directory." in steps
+    assert faults(json.loads(json.dumps(to_json(judgement), allow_nan=False))) == []
+
+
 # --- the study file --------------------------------------------------------------------------
 
 ORDER = "".join(

@@ -55,10 +55,21 @@ def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
         first = f"logs/{broken[0].number:04d}-*"
         number = f"{count(len(broken), 'launch')} without usable output. Their output is in"
         steps.append((f"See {first}", f"{number} logs/NNNN-*.err and .out; the first is {first}."))
+    steps += _without(judgement)
     if not steps:  # what the gravest warning advises
         fixes = (notice_fix(one) for one in warnings(judgement))
         steps += [(fix, fix) for fix in fixes if fix][:1]
     return steps
+
+
+def _without(judgement: Judgement) -> list[tuple[str, str]]:
+    """Return which arms to leave out, because they gave nothing, so that others are compared."""
+    stuck = {n.figures["arm"] for n in judgement.notices if n.name is NoticeName.GIVEN_UP}
+    first, *others = (arm.name for arm in judgement.study.arms)
+    if first in stuck or len(others) < 2:
+        return []
+    rest = "to compare the others, and use a new directory."
+    return [(f"Leave out {arm}", f"Remove [arms.{arm}] {rest}") for arm in others if arm in stuck]
 
 
 def _waits(judgement: Judgement) -> str:

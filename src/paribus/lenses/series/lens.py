@@ -98,7 +98,7 @@ def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> St
     blocks = sorted(counted(seen.plan, seen.evidence, head))
     found = step(ratios, blocks, seen.plan.looks.confidence)
     if found is None:
-        return Step(before, arm, None, 0.0, math.inf, Word.WITHHELD)
+        return Step(before, arm, None, 0.0, math.inf, Word.NO_DATA)
     verdict = judge(found, better=head.metric.better, margin=head.margin, last=True)
     both = [heads[one].verdict for one in (before, arm) if one in heads]
     size_known = all(one.size_known for one in both)
@@ -121,11 +121,11 @@ def said(of: Stairs) -> str:
     several = NUMBERS[len(found)] if len(found) < len(NUMBERS) else f"{len(found)} steps"
     where = listed([f"{one.before} -> {one.arm}, {_share(one)}" for one in found], last=" and ")
     parts = [f"{several}: {where}" if found else several]
-    open_ = [one for one in of.steps if one.word in (Word.UNDECIDED, Word.WITHHELD)]
     margin = percent(of.margin)
+    open_ = [one for one in of.steps if one.word not in (*STEPS, Word.EQUIVALENT)]
     if open_:
-        named = listed([f"{one.before} -> {one.arm}" for one in open_], 3)
-        parts.append(f"not decided: {named}")
+        named = f"not decided: {listed([f'{one.before} -> {one.arm}' for one in open_], 3)}"
+        parts = [*parts, named] if len(open_) < len(of.steps) else [named]
     elif found:
         parts.append(f"none elsewhere beyond {margin}")
     else:
@@ -145,8 +145,10 @@ def _left(judgement: Judgement, rows: Rows) -> Iterator[str]:
 
 
 def _share(one: Step) -> str:
-    """Return the change by a step: "-18.0 % [-18.6, -17.3]", or "size withheld"."""
-    return SIZE_WITHHELD if one.ratio is None else format_interval(one.ratio, one.low, one.high)
+    """Return the change by a step: "-18.0 % [-18.6, -17.3]", "size withheld" or "none"."""
+    if one.ratio is None:
+        return "none" if one.word is Word.NO_DATA else SIZE_WITHHELD
+    return format_interval(one.ratio, one.low, one.high)
 
 
 def lead(judgement: Judgement, rows: Rows) -> str:
