@@ -361,3 +361,4 @@ def test_a_site_whose_verdict_is_withheld_is_left_out(
     assert list(row["left_out"]) == ["site1"]
     (row,) = json.loads(pooled(capsys, *five[:3], "--json"))["rows"]
     assert (row["word"], row["ratio"]) == ("no data", None)
+    assert "fewer than 3 sites have a figure" in pooled(capsys, *five[:3])

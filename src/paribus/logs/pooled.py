@@ -391,7 +391,7 @@ def sentence(row: Row) -> str:
     """Return what all sites say of a benchmark, or why they say nothing together."""
     what = f"{row.benchmark}: {row.arm}"
     if row.verdict is None or row.comparison is None:
-        return f"{what}: {len(row.sites)} of {FEWEST} sites have a figure; nothing is pooled."
+        return f"{what}: fewer than {FEWEST} sites have a figure; nothing is pooled."
     size = wording.estimate(row.comparison.times(row.metric.better))
     return f"{what} is {row.verdict.word.value} over {len(row.sites)} sites: {size} times as slow."
 
