@@ -982,6 +982,25 @@ def test_a_combination_that_fails_is_named(tmp_path: Path) -> None:
     assert "group changes that belong together under [parts]" in said
 
 
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ('[ "$TWO" = 1 ]', "all launches with TWO failed, and no others"),
+        ('[ "$ONE$TWO" = 11 ]', "all launches with ONE and TWO failed, and no others"),
+        ("true", ""),
+    ],
+)
+def test_the_changes_with_which_nothing_runs_are_named(tmp_path: Path, bad: str, said: str) -> None:
+    solver = executable(tmp_path / "solver", f"{bad} && exit 3\necho took 5 ms")
+    words = ["--a", str(solver), "--b", str(solver), "--b-env", "ONE=1", "--b-env", "TWO=1"]
+    done = paribus("explain", *words, "--out", "out", cwd=tmp_path)
+    shown = " ".join(done.stdout.split())
+    assert "command stopped early: " in shown
+    assert said in shown
+    assert ("and no others" in shown) == bool(said)
+    assert faults(json.loads((tmp_path / "out/verdict.json").read_text())) == []
+
+
 def test_a_dry_run_says_stations_and_minutes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,6 +114,10 @@ class Design(Words):
         """Return the names of the stages in a block of a benchmark: here all of them."""
         return tuple(one.name for one in self.stages())
 
+    def switched(self, name: str) -> tuple[str, ...]:
+        """Return the changes of the arm that launches of this name have switched, if it says so."""
+        return ()
+
     @property
     def session(self) -> int:
         """The launches that make a session, 0 where the launch itself is the unit."""

@@ -503,8 +503,20 @@ def _given_up(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     for selection in plan.study.benchmarks:
         failed = given_up(plan, evidence, selection.label)
         if failed:
-            figures = {"arm": failed.launch.arm, "error": failed.error}
+            figures: dict[str, Any] = {"arm": failed.launch.arm, "error": failed.error}
+            if blamed := _blamed(plan, evidence, selection.label):
+                figures["with"] = blamed
             yield Notice(NoticeName.GIVEN_UP, "warning", (selection.label,), figures)
+
+
+def _blamed(plan: Plan, evidence: Evidence, label: str) -> list[str]:
+    """Return the changes that all launches that failed have switched together, and no others."""
+    entries = [one for block in evidence.blocks[label].values() for one in block.values()]
+    on = {one.launch.arm: plan.design.switched(one.launch.arm) for one in entries}
+    bad = {one.launch.arm for one in entries if one.state != State.OK}
+    shared = set.intersection(*(set(on[arm]) for arm in bad))
+    spared = any(shared <= set(on[one.launch.arm]) for one in entries if one.state == State.OK)
+    return [] if spared else [name for name in on[min(bad)] if name in shared]
 
 
 def _moved(headlines: Sequence[Finding], withheld: Container[Finding]) -> Iterable[Notice]:

@@ -173,6 +173,12 @@ QUIETEN = (
 )
 
 
+def _only_with(figures: Figures) -> str:
+    if not (changes := figures.get("with")):
+        return ""
+    return f"all launches with {listed(changes, last=' and ')} failed, and no others; "
+
+
 def flag(outlying: float | None, disturbed: Sequence[str]) -> str:
     """Return what is unusual about a launch, "" if nothing is.
 
@@ -294,7 +300,9 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
         f"{labels[0]}, {listed(f['arms'], MOST_NAMED, last=' and ')}: changed between launches:"
         f" {', '.join(f['keys'])}."
     ),
-    NoticeName.GIVEN_UP: lambda labels, f: f"{labels[0]} stopped early: {f['arm']}: {f['error']}",
+    NoticeName.GIVEN_UP: lambda labels, f: (
+        f"{labels[0]} stopped early: {_only_with(f)}{f['arm']}: {f['error']}"
+    ),
     NoticeName.ACCEPTED_WITHOUT_NEED: lambda _, f: (
         f"Accepted, but not a difference: {needless(f['keys'])}."
     ),
