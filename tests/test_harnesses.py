@@ -336,6 +336,37 @@ def test_retries_of_reframe_do_not_count_and_reruns_do() -> None:
     assert len(measured("reframe", json.dumps(table, indent=2))) == 2
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_sessions_of_the_database_of_reframe_are_those_of_its_reports(
+    indent: int | None, tmp_path: Path
+) -> None:
+    """`reframe --describe-stored-sessions` prints an array of reports, and so does `jq -s .`."""
+    table = json.loads(REPORT)
+    write(tmp_path, {"a.json": json.dumps(table), "b.json": json.dumps([table] * 2, indent=indent)})
+    (_, one, _), (_, two, unread) = (find_logs([tmp_path / f"{name}.json"]) for name in "ab")
+    assert [log.reading for log in two] == [log.reading for log in one] * 2
+    assert [log.date for log in two] == [log.date for log in one] * 2
+    assert not unread
+
+
+def test_launches_of_a_perflog_that_grew_are_no_new_ones(tmp_path: Path) -> None:
+    """ReFrame appends: this month's perflog still has the launches of last month's."""
+    heading, row, _ = PERFLOG.splitlines()
+    rows = [
+        row.replace("12345.6", f"{12000 + 31.37 * n % 97:.11f}").replace(
+            "5363144", f"{5363144 + n}"
+        )
+        for n in range(16)
+    ]
+    write(tmp_path / "may", {"sleepy.log": "\n".join((heading, *rows[:8], ""))})
+    write(tmp_path / "june", {"sleepy.log": "\n".join((heading, *rows, ""))})
+    found = judged(tmp_path / "may", tmp_path / "june")
+    assert words_of(found) == {"reframe": "withheld"}
+    assert "and 7 other groups are alike" in text_of(found, "copies")
+    write(tmp_path / "june", {"sleepy.log": "\n".join((heading, *rows[8:], ""))})
+    assert "copies" not in names_of(judged(tmp_path / "may", tmp_path / "june"))
+
+
 def test_one_threshold_alone_says_what_is_better_before_the_unit() -> None:
     lower = PERFLOG.replace("12000.0|-0.1|0.1", "12000.0|null|0.1")
     assert {one.metrics[0].better for one in measured("reframe", lower)} == {"lower"}
@@ -693,6 +724,19 @@ def test_rates_of_vllm_that_are_printed_with_few_digits_are_computed() -> None:
     rates = {sample.metric: sample.values for sample in launch.reading.samples}
     assert rates["requests"] == (10 / 893.3,)
     assert rates["output"] == (2212 / 893.3,)
+
+
+def test_what_sglangs_client_measured_is_not_compared_with_vllms(tmp_path: Path) -> None:
+    """It took the summary over; the rows are those that its bench_serving.py prints above."""
+    text = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    title, _, rows = text.partition("\n")
+    above = "".join(
+        f"{key:<40} {value}\n"
+        for key, value in (("Backend:", "vllm"), ("Traffic request rate:", "inf"))
+    )
+    write(tmp_path, {"vllm.txt": text, "sglang.txt": f"{title}\n{above}{rows}"})
+    refused = paribus("compare", "vllm.txt", "sglang.txt", cwd=tmp_path, code=2)
+    assert "vllm_serving (client sglang): 1 log of sglang, none of vllm" in refused.stderr
 
 
 def test_llama_bench_in_json_lines_says_the_same_and_each_start_is_a_launch(tmp_path: Path) -> None:

@@ -57,9 +57,11 @@ def copied(logs: Sequence[Log]) -> Because | None:
     twins, copies = [], []
     for group in _of_same_figures(logs):
         figures = _figures(group[0].reading.samples)
-        if _different(figures) >= LEAST_FIGURES:
-            twins.append(_names(group))
-            copies += [_names(group)] if _by_chance(figures) * pairs < BY_CHANCE else []
+        many = _different(figures) >= LEAST_FIGURES
+        twins += [_names(group)] if many else []
+        # Of one moment: a perflog that grew has last month's launches too.
+        if (many or group[0].date) and _by_chance(figures) * pairs < BY_CHANCE:
+            copies.append(_names(group))
     known = {name for group in copies for name in group}
     files = [_names(one) for one, sure in _identical(logs) if sure and not known & {*_names(one)}]
     if copies or files:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -77,12 +77,13 @@ def _named(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     return [{"label": name} if len(set(names)) > 1 else {} for name in names]
 
 
-def _names(logs: Sequence[Log]) -> list[str]:
+def _names(logs: Sequence[Log], *, in_turns: bool = False) -> list[str]:
     """Return the name of each log's file without what counts and dates launches.
 
     If some name is still that of one file only, all names lose their last number: it may count
-    launches. It stays if it is a parameter: it alone distinguishes the names, has gaps, as 2, 4, 8
-    nodes, and the same values in every arm.
+    launches. It stays if it is a parameter: it alone distinguishes the names, has the same values
+    in every arm, and has gaps, as 2, 4, 8 nodes, or figures that are those of cases: JUBE numbers
+    the points of a sweep and their repeats alike.
     """
     names = of_files([log.name for log in logs])
     files = {(log.arm, name, log.path) for log, name in zip(logs, names, strict=True)}
@@ -91,8 +92,12 @@ def _names(logs: Sequence[Log]) -> list[str]:
         return names
     short = [without_last_number(name) for name in names]
     of_arms = grouped(counts).values()
-    swept = all(set(one) == set(names) for one in of_arms) and not counted_up(names)
-    return names if swept and len(set(short)) == 1 else short
+    alone = len(set(short)) == 1 < len(set(names))
+    swept = alone and all(set(one) == set(names) for one in of_arms)
+    if swept and counted_up(names):
+        series = _series(_figures_by_name(logs, names))
+        swept = not in_turns and any(_two_levels(*two) for two in combinations(series, 2))
+    return names if swept else short
 
 
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
@@ -180,12 +185,10 @@ def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     Either an arm has several files of each name, and the names explain how their figures differ;
     or every arm has the same names, whose figures are as different as those of cases.
     """
-    arms: dict[str, dict[str, list[float]]] = {}
-    for log, name in zip(logs, _names(logs), strict=True):
-        arms.setdefault(log.arm, {}).setdefault(name, []).append(_figure(log))
-    names = list(next(iter(arms.values())))
-    same = len(names) > 1 and all(one.keys() == set(names) for one in arms.values())
-    series = [[fmean(one[name]) for name in names] for one in arms.values()] if same else []
+    arms = _figures_by_name(logs, _names(logs, in_turns=in_turns))
+    names = next(iter(arms.values())).keys()
+    same = len(names) > 1 and all(one.keys() == names for one in arms.values())
+    series = _series(arms) if same else []
     alike = not in_turns and any(together(*two) <= LEVEL for two in combinations(series, 2))
     for by_name in arms.values():
         means = [fmean(values) for values in by_name.values()]
@@ -198,6 +201,36 @@ def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
         if fold > (LEAST_FOLD if explained or alike else MOST_SCATTER if same else math.inf):
             return {"why": "names", "fold": fold, "outputs": len(every), "names": list(by_name)[:3]}
     return {}
+
+
+def _figures_by_name(
+    logs: Sequence[Log], names: Sequence[str]
+) -> dict[str, dict[str, list[float]]]:
+    """Return the figures of each arm by the names of their files."""
+    arms: dict[str, dict[str, list[float]]] = {}
+    for log, name in zip(logs, names, strict=True):
+        arms.setdefault(log.arm, {}).setdefault(name, []).append(_figure(log))
+    return arms
+
+
+def _series(arms: Mapping[str, Mapping[str, Sequence[float]]]) -> list[list[float]]:
+    """Return the mean figures of each arm, by names that all arms have, in one order."""
+    names = list(next(iter(arms.values())))
+    return [[fmean(one[name]) for name in names] for one in arms.values()]
+
+
+def _two_levels(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether two series are low and high at the same places, more than by chance.
+
+    Each is divided at its widest gap. Of all orders of the second, this share is divided alike.
+    """
+    high = []
+    for series in (one, other):
+        below, above = max(pairwise(sorted(series)), key=lambda two: two[1] - two[0])
+        high.append({at for at, value in enumerate(series) if value >= above})
+        if math.exp(above - below) <= MOST_SCATTER:
+            return False
+    return high[0] == high[1] and 1 / math.comb(len(one), len(high[0])) <= LEVEL
 
 
 def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from paribus.core import Case, Metric, Reading, Sample
+from paribus.core import Case, Metric, Reading, Sample, Scalar
 from paribus.readers.figures import figure
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured
 from paribus.readers.heads import Head
@@ -23,6 +23,8 @@ METRICS = {
 _COUNTS = ("Successful requests", "Total input tokens", "Total generated tokens")
 _DURATION = "Benchmark duration (s)"
 _FAILED = "Failed requests"
+_SGLANG = "Backend"
+"""What only SGLang's bench_serving prints, which took this summary from vLLM."""
 _ABOVE = (
     r"Starting .*|Initial test run .*|Skipping .*|Warm(?:ing )?up .*|Profiler .*|Self timing .*"
     r"|(?:\w+=)?Namespace\(.*|Traffic r.*|Will increase RPS .*|Probe request rate: .*"
@@ -54,7 +56,9 @@ def read(text: str) -> list[Measured | Failed]:
     if missing := [key for key in (*_COUNTS, _DURATION, *metrics) if key not in words]:
         refuse(f"the line {missing[0]!r} is missing, or damaged", line_of(text, at))
     done, given, made = (int(figure(words[key])) for key in _COUNTS)
-    parameters = {"requests": done, "input_tokens": given}
+    parameters: dict[str, Scalar] = {"requests": done, "input_tokens": given}
+    if _SGLANG in words:
+        parameters["client"] = "sglang"
     if int(words.get(_FAILED, "0") or 0):
         return [Failed(f"{words[_FAILED]} requests failed", parameters)]
     seconds = figure(words[_DURATION])
