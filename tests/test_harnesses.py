@@ -353,9 +353,7 @@ def test_launches_of_a_perflog_that_grew_are_no_new_ones(tmp_path: Path) -> None
     """ReFrame appends: this month's perflog still has the launches of last month's."""
     heading, row, _ = PERFLOG.splitlines()
     rows = [
-        row.replace("12345.6", f"{12000 + 31.37 * n % 97:.11f}").replace(
-            "5363144", f"{5363144 + n}"
-        )
+        row.replace("12345.6", f"{12000 + 31.37 * n % 97:.1f}").replace("5363144", f"{5363144 + n}")
         for n in range(16)
     ]
     write(tmp_path / "may", {"sleepy.log": "\n".join((heading, *rows[:8], ""))})

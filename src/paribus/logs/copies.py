@@ -10,6 +10,7 @@ files are copies also if they have few figures, but a time of day that not every
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -57,11 +58,10 @@ def copied(logs: Sequence[Log]) -> Because | None:
     twins, copies = [], []
     for group in _of_same_figures(logs):
         figures = _figures(group[0].reading.samples)
-        many = _different(figures) >= LEAST_FIGURES
-        twins += [_names(group)] if many else []
-        # Of one moment: a perflog that grew has last month's launches too.
-        if (many or group[0].date) and _by_chance(figures) * pairs < BY_CHANCE:
-            copies.append(_names(group))
+        if _different(figures) >= LEAST_FIGURES:
+            twins.append(_names(group))
+            copies += [_names(group)] if _by_chance(figures) * pairs < BY_CHANCE else []
+    copies = copies or [_names(group) for group in _of_one_moment(logs)]
     known = {name for group in copies for name in group}
     files = [_names(one) for one, sure in _identical(logs) if sure and not known & {*_names(one)}]
     if copies or files:
@@ -194,6 +194,18 @@ def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Lo
         ((log.reading.samples, log.date[0] if dated and log.date else 0.0), log) for log in logs
     )
     return [group for group in alike.values() if len(group) > 1]
+
+
+def _of_one_moment(logs: Sequence[Log]) -> list[list[Log]]:
+    """Return the groups of the same figures and date, none if all of them may be so by chance.
+
+    A perflog that grew has the launches of last month, and each may have one figure.
+    """
+    dates = Counter(log.date for log in logs if log.date)
+    at_once = sum(math.comb(several, 2) for several in dates.values())
+    groups = [group for group in _of_same_figures(logs) if group[0].date]
+    alike = math.prod(_by_chance(_figures(group[0].reading.samples)) for group in groups)
+    return groups if math.comb(at_once, len(groups)) * alike < BY_CHANCE else []
 
 
 def _names(logs: Iterable[Log]) -> list[str]:
