@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -46,6 +47,7 @@ LAUNCHES = {
     "superbench/good-two_nodes": (3, 44, 1),
     "torchtitan/good-handmade-old": (1, 2, 0),
     "torchtitan/good-handmade-one_rank": (1, 2, 0),
+    "vllm_serving/good-real-cvs": (1, 6, 0),
     "vllm_serving/good-real-docs": (1, 6, 0),
     "vllm_serving/good-real-dgx_spark": (1, 6, 0),
 }
@@ -722,6 +724,64 @@ def test_rates_of_vllm_that_are_printed_with_few_digits_are_computed() -> None:
     rates = {sample.metric: sample.values for sample in launch.reading.samples}
     assert rates["requests"] == (10 / 893.3,)
     assert rates["output"] == (2212 / 893.3,)
+
+
+def vllm_twice(folder: Path, arm: str, seed: int) -> None:
+    """Write three launches of vLLM's client, each as it is printed, in Markdown, and as JSON.
+
+    Figures of a saved result are those of the summary, with all digits (vllm/benchmarks/serve.py).
+    """
+    text = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    for n in range(3):
+        draw = random.Random(seed + n)
+        seconds, first, each = (times * draw.uniform(1, 2) for times in (5.7, 70.0, 7.0))
+        figures = {
+            "Benchmark duration (s)": ("duration", seconds),
+            "Request throughput (req/s)": ("request_throughput", 10 / seconds),
+            "Output token throughput (tok/s)": ("output_throughput", 2212 / seconds),
+            "Median TTFT (ms)": ("median_ttft_ms", first),
+            "P99 TTFT (ms)": ("p99_ttft_ms", 2 * first),
+            "Median TPOT (ms)": ("median_tpot_ms", each),
+            "P99 TPOT (ms)": ("p99_tpot_ms", 2 * each),
+        }
+        printed = text
+        for row, (_, value) in figures.items():
+            printed = re.sub(rf"({re.escape(row)}: +)\S+", rf"\g<1>{value:.2f}", printed)
+        saved: dict[str, Any] = {"date": f"20260806-07442{n}", "model_id": "m", "num_prompts": 10}
+        saved |= {"request_rate": "inf", "max_concurrency": None, "completed": 10, "failed": 0}
+        saved |= {"total_input_tokens": 1369, "total_output_tokens": 2212, **dict(figures.values())}
+        markdown = f"**Model:** m\n\n## Results\n\n{printed}"
+        traffic = f"Traffic request rate: inf\n{printed}"
+        texts = {"log": traffic, "md": markdown, "json": json.dumps(saved)}
+        write(folder / arm, {f"{n}.{form}": of for form, of in texts.items()})
+
+
+def test_a_result_that_vllm_saved_is_its_summary_and_counts_once(tmp_path: Path) -> None:
+    for arm, seed in (("a", 1), ("b", 11)):
+        vllm_twice(tmp_path, arm, seed)
+    _, logs, unread = find_logs([tmp_path / "a" / "1.log"])
+    _, saved, _ = find_logs([tmp_path / "a" / "1.json"])
+    assert not unread
+    assert [log.reading.samples for log in saved] == [log.reading.samples for log in logs]
+    assert [log.date for log in saved] == [(1786002261.0, False)]
+    [kind] = read(tmp_path / "a", tmp_path / "b").kinds
+    assert len(kind.logs) == 6
+    text = (tmp_path / "a" / "1.json").read_text().replace('"failed": 0, ', "")
+    [lost] = harnesses()["vllm_serving"].read(
+        text.replace('"num_prompts": 10', '"num_prompts": 12')
+    )
+    assert isinstance(lost, Failed)
+    assert lost.cause == "2 requests failed"
+
+
+def test_the_table_of_another_program_is_not_that_of_llama_bench(tmp_path: Path) -> None:
+    """llama-benchy measures a server, and prints a table like it."""
+    head = "| model |         test |      t/s (total) |      peak t/s |        ttfr (ms) |\n"
+    row = "| gemma |  pp1024 (c1) | 2387.55 ± 566.54 |               |  556.16 ± 124.32 |\n"
+    write(tmp_path, {"1.log": f"llama-benchy (0.4.0)\n\n{head}{row}"})
+    _, logs, [unread] = find_logs([tmp_path / "1.log"])
+    assert not logs
+    assert not unread.tool
 
 
 def test_what_sglangs_client_measured_is_not_compared_with_vllms(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ _NOT_PLAIN = (
     (
         b"SQLite format 3",
         "a SQLite database",
-        "of ReFrame give what its option --describe-stored-sessions prints",
+        "ReFrame prints what it holds by --describe-stored-sessions",
     ),
     (b"\xff\xfe", "not UTF-8 but UTF-16", "save it as UTF-8"),
     (b"\xfe\xff", "not UTF-8 but UTF-16", "save it as UTF-8"),

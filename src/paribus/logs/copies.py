@@ -153,6 +153,10 @@ def _has(other: Log, one: Log) -> bool:
     return _digest(one.path, one.written) != _digest(other.path, other.written)
 
 
+def _path(log: Log) -> str:
+    return log.path
+
+
 def _key(log: Log) -> tuple[str, str]:
     return log.arm, log.name
 
@@ -163,21 +167,22 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _in_other_forms(logs: Sequence[Log]) -> Iterable[Log]:
-    """Yield the logs of launches that a program writes in two forms: the one that says less.
+    """Yield the logs of launches that a program writes in several forms: all but what says most.
 
-    So LAMMPS writes its log and its screen, ReFrame its report and a perflog. They are two files of
-    one arm, with the same figures and no two dates, but other settings; a copy has the same ones.
-    All pairs of two forms are judged together, because the figures of one may be coarse.
+    So LAMMPS writes its log and its screen, ReFrame its report and a perflog. They are files of one
+    arm, with the same figures and no two dates, but other settings; a copy has the same ones. All
+    pairs of two forms are judged together, because the figures of one may be coarse.
     """
     by_forms: dict[Hashable, list[Log]] = {}
     for group in _of_same_figures(logs, dated=False):
         for arm, several in grouped((log.arm, log) for log in group).items():
-            if len(several) != 2 or several[0].path == several[1].path:
+            *others, more = sorted(several, key=lambda log: len(_shown(log)))
+            if any(len({*map(of, several)}) < len(several) for of in (_shown, _path)):
                 continue
-            less, more = sorted(several, key=lambda log: len(_shown(log)))
-            dates = {log.date for log in several if log.zoned == more.zoned} - {None}
-            if len(dates) < 2 and _shown(less) != _shown(more) and _alike(less, more):
-                by_forms.setdefault((arm, _shown(less), _shown(more)), []).append(less)
+            for less in others:
+                dates = {log.date for log in (less, more) if log.zoned == more.zoned} - {None}
+                if len(dates) < 2 and _alike(less, more):
+                    by_forms.setdefault((arm, _shown(less), _shown(more)), []).append(less)
     for several in by_forms.values():
         if math.prod(_by_chance(_figures(log.reading.samples)) for log in several) < BY_CHANCE:
             yield from several

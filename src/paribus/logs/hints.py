@@ -79,8 +79,7 @@ _OTHER_FORMS = (
     (
         "MLPerf",
         ":::MLLOG ",
-        "its lines are not read; write seconds from run_start to run_stop into a table"
-        " (docs/compare.md)",
+        "it is not read; write the seconds from run_start to run_stop into a table",
     ),
 )
 """Tool, a phrase of a form of output that is not read, and the sentence on it."""
