@@ -153,10 +153,6 @@ def _has(other: Log, one: Log) -> bool:
     return _digest(one.path, one.written) != _digest(other.path, other.written)
 
 
-def _path(log: Log) -> str:
-    return log.path
-
-
 def _key(log: Log) -> tuple[str, str]:
     return log.arm, log.name
 
@@ -177,7 +173,8 @@ def _in_other_forms(logs: Sequence[Log]) -> Iterable[Log]:
     for group in _of_same_figures(logs, dated=False):
         for arm, several in grouped((log.arm, log) for log in group).items():
             *others, more = sorted(several, key=lambda log: len(_shown(log)))
-            if any(len({*map(of, several)}) < len(several) for of in (_shown, _path)):
+            files, forms = {log.path for log in several}, {_shown(log) for log in several}
+            if min(len(files), len(forms)) < len(several):
                 continue
             for less in others:
                 dates = {log.date for log in (less, more) if log.zoned == more.zoned} - {None}

@@ -26,6 +26,7 @@ from paribus.logs.tables.files import is_table
 from paribus.probes.discreet import discreet_value
 from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
+from paribus.readers.json import in_array
 from paribus.readers.known import complaints
 from paribus.readers.launches import FAILED
 from paribus.readers.tags import in_runs, unprefixed, untagged
@@ -42,9 +43,6 @@ MOST_UNPACKED = 64 << 20
 
 MOST_WRAPPED = 16 << 20
 """Characters of a text that is searched as JSON of another program, at most."""
-
-_BEFORE_OBJECT = re.compile(r"\s*[\[,]\s*(?=\{)")
-"""What stands before each object of a JSON array."""
 
 GZIP = b"\x1f\x8b"
 """How a file begins that gzip compressed."""
@@ -97,29 +95,13 @@ def _discreet(problem: Unread) -> Unread:
 def _contents(text: str, tagged: str) -> Held:
     """Return what a text holds, or why it holds nothing; the arguments are those of `readings`."""
     contents = readings(text, tagged)
-    if not contents.found and (documents := _of_array(text)):
+    if not contents.found and len(text) <= MOST_WRAPPED and (documents := in_array(text)):
         of_array = readings("\n".join(documents))
         contents = of_array if of_array.found else contents
     if not contents.found and (tools := _tools_within_json(text)):
         cause = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
         return Held([], [Unread(Unreadable.REFUSED, cause, tools[0])])
     return contents if contents.found or contents.problems else Held([], [_no_tool(text)])
-
-
-def _of_array(text: str) -> list[str]:
-    """Return the objects of a JSON array, as `jq -s` and ReFrame's database write them; else none.
-
-    They stay as they are written, because readers check what a JSON decoder would drop.
-    """
-    found: list[str] = []
-    at = 0 if text.startswith("[") and len(text) <= MOST_WRAPPED else len(text)
-    while begin := _BEFORE_OBJECT.match(text, at):
-        try:
-            _, at = json.JSONDecoder().raw_decode(text, begin.end())
-        except (ValueError, RecursionError):
-            return []
-        found.append(text[begin.end() : at])
-    return found
 
 
 def _tools_within_json(text: str) -> list[str]:

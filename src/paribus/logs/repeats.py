@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -91,12 +91,16 @@ def _names(logs: Sequence[Log], *, in_turns: bool = False) -> list[str]:
     if min(counts.values()) > 1:
         return names
     short = [without_last_number(name) for name in names]
-    of_arms = grouped(counts).values()
+    arms = grouped(counts)
     alone = len(set(short)) == 1 < len(set(names))
-    swept = alone and all(set(one) == set(names) for one in of_arms)
+    swept = alone and all(set(one) == set(names) for one in arms.values())
     if swept and counted_up(names):
-        series = _series(_figures_by_name(logs, names))
-        swept = not in_turns and any(_two_levels(*two) for two in combinations(series, 2))
+        figures = {(log.arm, n): _figure(log) for log, n in zip(logs, names, strict=True)}
+        high = [_high([figures[arm, name] for name in sorted(set(names))]) for arm in arms]
+        swept = not in_turns and any(
+            one == other and math.comb(len(set(names)), len(one)) * LEVEL >= 1
+            for one, other in combinations(high, 2)
+        )
     return names if swept else short
 
 
@@ -185,10 +189,12 @@ def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     Either an arm has several files of each name, and the names explain how their figures differ;
     or every arm has the same names, whose figures are as different as those of cases.
     """
-    arms = _figures_by_name(logs, _names(logs, in_turns=in_turns))
-    names = next(iter(arms.values())).keys()
-    same = len(names) > 1 and all(one.keys() == names for one in arms.values())
-    series = _series(arms) if same else []
+    arms: dict[str, dict[str, list[float]]] = {}
+    for log, name in zip(logs, _names(logs, in_turns=in_turns), strict=True):
+        arms.setdefault(log.arm, {}).setdefault(name, []).append(_figure(log))
+    names = list(next(iter(arms.values())))
+    same = len(names) > 1 and all(one.keys() == set(names) for one in arms.values())
+    series = [[fmean(one[name]) for name in names] for one in arms.values()] if same else []
     alike = not in_turns and any(together(*two) <= LEVEL for two in combinations(series, 2))
     for by_name in arms.values():
         means = [fmean(values) for values in by_name.values()]
@@ -203,34 +209,14 @@ def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     return {}
 
 
-def _figures_by_name(
-    logs: Sequence[Log], names: Sequence[str]
-) -> dict[str, dict[str, list[float]]]:
-    """Return the figures of each arm by the names of their files."""
-    arms: dict[str, dict[str, list[float]]] = {}
-    for log, name in zip(logs, names, strict=True):
-        arms.setdefault(log.arm, {}).setdefault(name, []).append(_figure(log))
-    return arms
+def _high(series: Sequence[float]) -> set[int]:
+    """Return the places of what is above the widest gap of a series, none if that is narrow.
 
-
-def _series(arms: Mapping[str, Mapping[str, Sequence[float]]]) -> list[list[float]]:
-    """Return the mean figures of each arm, by names that all arms have, in one order."""
-    names = list(next(iter(arms.values())))
-    return [[fmean(one[name]) for name in names] for one in arms.values()]
-
-
-def _two_levels(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Return whether two series are low and high at the same places, more than by chance.
-
-    Each is divided at its widest gap. Of all orders of the second, this share is divided alike.
+    Of all orders of n figures, one in C(n, k) has its k high ones at given places.
     """
-    high = []
-    for series in (one, other):
-        below, above = max(pairwise(sorted(series)), key=lambda two: two[1] - two[0])
-        high.append({at for at, value in enumerate(series) if value >= above})
-        if math.exp(above - below) <= MOST_SCATTER:
-            return False
-    return high[0] == high[1] and 1 / math.comb(len(one), len(high[0])) <= LEVEL
+    below, above = max(pairwise(sorted(series)), key=lambda two: two[1] - two[0])
+    wide = math.exp(above - below) > MOST_SCATTER
+    return {at for at, value in enumerate(series) if wide and value >= above}
 
 
 def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:

@@ -1,8 +1,4 @@
-"""What vLLM's benchmark of a server prints: `vllm bench serve`, or benchmark_serving.py.
-
-With --save-result it also writes the figures of its summary as JSON, which are read as the summary
-prints them.
-"""
+"""What vLLM's benchmark of a server prints (`vllm bench serve`), and saves with --save-result."""
 
 from __future__ import annotations
 
@@ -48,11 +44,10 @@ _KEYS = {
     "total_output_tokens": "Total generated tokens",
     "request_throughput": "Request throughput (req/s)",
     "output_throughput": "Output token throughput (tok/s)",
-    **{
-        f"{which.lower()}_{name.lower()}_ms": f"{which} {name} (ms)"
-        for which in ("Median", "P99")
-        for name in ("TTFT", "TPOT")
-    },
+    "median_ttft_ms": "Median TTFT (ms)",
+    "p99_ttft_ms": "P99 TTFT (ms)",
+    "median_tpot_ms": "Median TPOT (ms)",
+    "p99_tpot_ms": "P99 TPOT (ms)",
 }
 """The keys of the result in JSON, and the rows of the summary that say the same."""
 
@@ -64,9 +59,11 @@ def read(text: str) -> list[Measured | Failed]:
     """Return the one launch in it: a benchmark of a server with some number of requests."""
     if in_json(RESULT).search(text):
         tree = document(text, RESULT)
-        rows = {row: _printed(tree[key]) for key, row in _KEYS.items() if key in tree}
-        rows.setdefault(_FAILED, f"{amount(tree, 'num_prompts') - amount(tree, 'completed'):.0f}")
-        return _launch(rows, 1, _date(str(tree.get("date"))))
+        said = {row: tree[key] for key, row in _KEYS.items() if key in tree}
+        said.setdefault(_FAILED, int(amount(tree, "num_prompts") - amount(tree, "completed")))
+        # As the summary prints them: where both are kept, they are one launch.
+        words = {row: f"{v:.2f}" if isinstance(v, float) else str(v) for row, v in said.items()}
+        return _launch(words, 1, when(str(tree.get("date")).replace("-", "T")))
     at = once(text, MARK, "the title of vLLM's benchmark")
     end = _END.search(text, at)
     if end is None:
@@ -76,16 +73,6 @@ def read(text: str) -> list[Measured | Failed]:
     if len(rows) != len(found):
         refuse("a line of the summary is there twice", line_of(text, at))
     return _launch(rows, line_of(text, at))
-
-
-def _printed(value: object) -> str:
-    """Return a value as the summary prints it: where both are kept, they are one launch."""
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def _date(stamp: str) -> tuple[float, bool] | None:
-    """Return when the benchmark ended: "20260806-074423", without a zone."""
-    return when(stamp.replace("-", "T"))
 
 
 def _launch(
