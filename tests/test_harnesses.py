@@ -367,6 +367,20 @@ def test_launches_of_a_perflog_that_grew_are_no_new_ones(tmp_path: Path) -> None
     assert "copies" not in names_of(judged(tmp_path / "may", tmp_path / "june"))
 
 
+def test_runs_of_phoronix_that_count_what_never_scatters_are_no_copies(tmp_path: Path) -> None:
+    """Its runs have the date of their system: the same figure in each is no copied file."""
+    raw = re.search(r"<RawString>([^:<]+):[^<]+</RawString>", PHORONIX)
+    assert raw
+    text = re.sub(r"<Value>[^<]+</Value>", "<Value>41.23456789</Value>", PHORONIX)
+    text = re.sub(
+        r"<RawString>[^<]+<", lambda m: f"<RawString>{':'.join(['41.23456789'] * 3)}<", text
+    )
+    for arm in "ab":
+        dates = text if arm == "a" else re.sub(r"(<TimeStamp>.*):\d\d<", r"\1:07<", text)
+        write(tmp_path / arm, {"composite.xml": dates})
+    assert "copies" not in names_of(judged(tmp_path / "a", tmp_path / "b"))
+
+
 def test_one_threshold_alone_says_what_is_better_before_the_unit() -> None:
     lower = PERFLOG.replace("12000.0|-0.1|0.1", "12000.0|null|0.1")
     assert {one.metrics[0].better for one in measured("reframe", lower)} == {"lower"}

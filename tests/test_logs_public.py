@@ -206,7 +206,7 @@ def test_a_run_of_lammps_without_its_figures_is_a_warm_up(tmp_path: Path) -> Non
         ("From Workspace: ws (hash: 64ac0ff9)", "give the folder experiments of the workspace"),
         ("workspace_hash: 64ac0ff9\nworkspace_name: ws", "give the folder experiments"),
         ('{\n  "workspace_hash": "64ac0ff9",', "give the folder experiments"),
-        (':::MLLOG {"namespace": "", "key": "run_start"}', "run_start to run_stop into a table"),
+        (':::MLLOG {"namespace": "", "key": "run_start"}', "run_start to run_stop make a table"),
         ('  "average_bus_bandwidth": {"bandwidth": 45.4},', "JSON (-J) is not read"),
     ],
 )

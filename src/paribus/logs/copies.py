@@ -173,8 +173,8 @@ def _in_other_forms(logs: Sequence[Log]) -> Iterable[Log]:
     for group in _of_same_figures(logs, dated=False):
         for arm, several in grouped((log.arm, log) for log in group).items():
             *others, more = sorted(several, key=lambda log: len(_shown(log)))
-            files, forms = {log.path for log in several}, {_shown(log) for log in several}
-            if min(len(files), len(forms)) < len(several):
+            files = {log.path for log in several}
+            if min(len(files), len({*map(_shown, several)})) < len(several):
                 continue
             for less in others:
                 dates = {log.date for log in (less, more) if log.zoned == more.zoned} - {None}
@@ -199,13 +199,14 @@ def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Lo
 
 
 def _of_one_moment(logs: Sequence[Log]) -> list[list[Log]]:
-    """Return the groups of the same figures and date, none if all of them may be so by chance.
+    """Return the groups of one date and figures in several files, none if that may be by chance.
 
-    A perflog that grew has the launches of last month, and each may have one figure.
+    A perflog that grew has last month's launches. Runs of one file of Phoronix have one date.
     """
     dates = Counter(log.date for log in logs if log.date)
     at_once = sum(math.comb(several, 2) for several in dates.values())
-    groups = [group for group in _of_same_figures(logs) if group[0].date]
+    groups = [one for one in _of_same_figures(logs) if one[0].date]
+    groups = [one for one in groups if len({log.path for log in one}) > 1]
     alike = math.prod(_by_chance(_figures(group[0].reading.samples)) for group in groups)
     return groups if math.comb(at_once, len(groups)) * alike < BY_CHANCE else []
 

@@ -76,11 +76,7 @@ _OTHER_FORMS = (
         ("Ramble", phrase, "a summary is not read; give the folder experiments of the workspace")
         for phrase in ("From Workspace: ", "workspace_hash: ", '"workspace_hash": ')
     ),
-    (
-        "MLPerf",
-        ":::MLLOG ",
-        "it is not read; write the seconds from run_start to run_stop into a table",
-    ),
+    ("MLPerf", ":::MLLOG ", "it is not read; seconds from run_start to run_stop make a table"),
 )
 """Tool, a phrase of a form of output that is not read, and the sentence on it."""
 
