@@ -761,7 +761,11 @@ def vllm_twice(folder: Path, arm: str, seed: int) -> None:
         printed = text
         for row, (_, value) in figures.items():
             printed = re.sub(rf"({re.escape(row)}: +)\S+", rf"\g<1>{value:.2f}", printed)
-        saved: dict[str, Any] = {"date": f"20260806-07442{n}", "model_id": "m", "num_prompts": 10}
+        saved: dict[str, Any] = {
+            "date": f"20260806-07442{n}",
+            "tokenizer_id": "m",
+            "num_prompts": 10,
+        }
         saved |= {"request_rate": "inf", "max_concurrency": None, "completed": 10, "failed": 0}
         saved |= {"total_input_tokens": 1369, "total_output_tokens": 2212, **dict(figures.values())}
         markdown = f"**Model:** m\n\n## Results\n\n{printed}"
@@ -786,6 +790,8 @@ def test_a_result_that_vllm_saved_is_its_summary_and_counts_once(tmp_path: Path)
     )
     assert isinstance(lost, Failed)
     assert lost.cause == "2 requests failed"
+    with pytest.raises(ParseError, match="date is missing"):  # as in what SGLang's client saves
+        harnesses()["vllm_serving"].read(text.replace('"date"', '"tag"'))
 
 
 def test_the_table_of_another_program_is_not_that_of_llama_bench(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from paribus.core import Case, Metric, Reading, Sample, Scalar
 from paribus.readers.figures import figure
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured, when
 from paribus.readers.heads import Head
-from paribus.readers.json import amount, document, in_json
+from paribus.readers.json import amount, document, in_json, inner
 from paribus.readers.text import line_of, once, refuse, within
 
 MARK = " Serving Benchmark Result "
@@ -35,7 +35,7 @@ _ABOVE = (
 )
 """Lines above the title: settings, messages and the progress bar."""
 
-RESULT = '"request_throughput":'
+RESULT = '"tokenizer_id":'
 _KEYS = {
     "completed": "Successful requests",
     "failed": _FAILED,
@@ -63,7 +63,7 @@ def read(text: str) -> list[Measured | Failed]:
         said.setdefault(_FAILED, int(amount(tree, "num_prompts") - amount(tree, "completed")))
         # As the summary prints them: where both are kept, they are one launch.
         words = {row: f"{v:.2f}" if isinstance(v, float) else str(v) for row, v in said.items()}
-        return _launch(words, 1, when(str(tree.get("date")).replace("-", "T")))
+        return _launch(words, 1, when(str(inner(tree, "date")).replace("-", "T")))
     at = once(text, MARK, "the title of vLLM's benchmark")
     end = _END.search(text, at)
     if end is None:
