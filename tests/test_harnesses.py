@@ -349,6 +349,9 @@ def test_sessions_of_the_database_of_reframe_are_those_of_its_reports(
     assert [log.reading for log in two] == [log.reading for log in one] * 2
     assert [log.date for log in two] == [log.date for log in one] * 2
     assert not unread
+    write(tmp_path, {"cut.json": json.dumps([table] * 2)[:-1]})
+    _, logs, _ = find_logs([tmp_path / "cut.json"])
+    assert not logs
 
 
 def test_launches_of_a_perflog_that_grew_are_no_new_ones(tmp_path: Path) -> None:

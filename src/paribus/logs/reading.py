@@ -95,8 +95,8 @@ def _discreet(problem: Unread) -> Unread:
 def _contents(text: str, tagged: str) -> Held:
     """Return what a text holds, or why it holds nothing; the arguments are those of `readings`."""
     contents = readings(text, tagged)
-    if not contents.found and len(text) <= MOST_WRAPPED and (documents := in_array(text)):
-        of_array = readings("\n".join(documents))
+    if not (contents.found or titles(text[:HEAD]) or len(text) > MOST_WRAPPED):
+        of_array = readings("\n".join(in_array(text)))
         contents = of_array if of_array.found else contents
     if not contents.found and (tools := _tools_within_json(text)):
         cause = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"

@@ -113,7 +113,7 @@ def in_array(text: str) -> list[str]:
         except (json.JSONDecodeError, RecursionError, ParseError):
             return []
         found.append(text[begin.end() : at])
-    return found
+    return found if text[at:].strip() == "]" else []
 
 
 def inner(tree: Any, *path: str | int) -> Any:
