@@ -433,3 +433,22 @@ def test_what_iperf3_left_out_of_the_text_is_compared_with_json(compare: Compare
     assert "(omit 3)" in compare({"a": [text], "b": [other]})["message"]
     tree = (FIXTURES / "iperf3" / "good-tcp-json.out").read_text()
     assert compare({"c": [text], "d": [tree]})["headlines"]
+
+
+@pytest.mark.parametrize(
+    ("option", "line"),
+    [
+        ("-z 1", "Blocking Enabled: wait and barrier after each inner iteration (-m) "),
+        ("-I 1", "Per-Iteration Report: CUDA event timing; i_* uses max over process rows "),
+    ],
+)
+def test_options_that_nccl_tests_prints_when_they_are_asked_for_are_keys(
+    option: str, line: str, compare: Compare
+) -> None:
+    """The lines are those of nccl-tests 2.19.6 (src/util.cu); without the option there is none."""
+    text = (FIXTURES / "nccl_tests" / "good-real-2_18_all_reduce_gh200.out").read_text()
+    settings = next(one for one in text.splitlines(keepends=True) if "nThread" in one)
+    other = text.replace(settings, f"{settings}# {line}\n")
+    said = compare({"plain": [text], "asked": [other]})["message"]
+    assert f"nccl_tests ({line.partition(':')[0]}" in said, option
+    assert "1 log of plain, none of asked" in said

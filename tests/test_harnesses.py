@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -46,6 +47,7 @@ LAUNCHES = {
     "superbench/good-two_nodes": (3, 44, 1),
     "torchtitan/good-handmade-old": (1, 2, 0),
     "torchtitan/good-handmade-one_rank": (1, 2, 0),
+    "vllm_serving/good-real-cvs": (1, 6, 0),
     "vllm_serving/good-real-docs": (1, 6, 0),
     "vllm_serving/good-real-dgx_spark": (1, 6, 0),
 }
@@ -334,6 +336,52 @@ def test_retries_of_reframe_do_not_count_and_reruns_do() -> None:
     assert len(measured("reframe", json.dumps(table, indent=2))) == 4
     table["session_info"]["cmdline"] += " --max-retries=1"
     assert len(measured("reframe", json.dumps(table, indent=2))) == 2
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_sessions_of_the_database_of_reframe_are_those_of_its_reports(
+    indent: int | None, tmp_path: Path
+) -> None:
+    """`reframe --describe-stored-sessions` prints an array of reports, and so does `jq -s .`."""
+    table = json.loads(REPORT)
+    write(tmp_path, {"a.json": json.dumps(table), "b.json": json.dumps([table] * 2, indent=indent)})
+    (_, one, _), (_, two, unread) = (find_logs([tmp_path / f"{name}.json"]) for name in "ab")
+    assert [log.reading for log in two] == [log.reading for log in one] * 2
+    assert [log.date for log in two] == [log.date for log in one] * 2
+    assert not unread
+    write(tmp_path, {"cut.json": json.dumps([table] * 2)[:-1]})
+    _, logs, _ = find_logs([tmp_path / "cut.json"])
+    assert not logs
+
+
+def test_launches_of_a_perflog_that_grew_are_no_new_ones(tmp_path: Path) -> None:
+    """ReFrame appends: this month's perflog still has the launches of last month's."""
+    heading, row, _ = PERFLOG.splitlines()
+    rows = [
+        row.replace("12345.6", f"{12000 + 31.37 * n % 97:.1f}").replace("5363144", f"{5363144 + n}")
+        for n in range(16)
+    ]
+    write(tmp_path / "may", {"sleepy.log": "\n".join((heading, *rows[:8], ""))})
+    write(tmp_path / "june", {"sleepy.log": "\n".join((heading, *rows, ""))})
+    found = judged(tmp_path / "may", tmp_path / "june")
+    assert words_of(found) == {"reframe": "withheld"}
+    assert "and 7 other groups are alike" in text_of(found, "copies")
+    write(tmp_path / "june", {"sleepy.log": "\n".join((heading, *rows[8:], ""))})
+    assert "copies" not in names_of(judged(tmp_path / "may", tmp_path / "june"))
+
+
+def test_runs_of_phoronix_that_count_what_never_scatters_are_no_copies(tmp_path: Path) -> None:
+    """Its runs have the date of their system: the same figure in each is no copied file."""
+    raw = re.search(r"<RawString>([^:<]+):[^<]+</RawString>", PHORONIX)
+    assert raw
+    text = re.sub(r"<Value>[^<]+</Value>", "<Value>41.23456789</Value>", PHORONIX)
+    text = re.sub(
+        r"<RawString>[^<]+<", lambda m: f"<RawString>{':'.join(['41.23456789'] * 3)}<", text
+    )
+    for arm in "ab":
+        dates = text if arm == "a" else re.sub(r"(<TimeStamp>.*):\d\d<", r"\1:07<", text)
+        write(tmp_path / arm, {"composite.xml": dates})
+    assert "copies" not in names_of(judged(tmp_path / "a", tmp_path / "b"))
 
 
 def test_one_threshold_alone_says_what_is_better_before_the_unit() -> None:
@@ -693,6 +741,83 @@ def test_rates_of_vllm_that_are_printed_with_few_digits_are_computed() -> None:
     rates = {sample.metric: sample.values for sample in launch.reading.samples}
     assert rates["requests"] == (10 / 893.3,)
     assert rates["output"] == (2212 / 893.3,)
+
+
+def vllm_twice(folder: Path, arm: str, seed: int) -> None:
+    """Write three launches of vLLM's client, each as it is printed, in Markdown, and as JSON.
+
+    Figures of a saved result are those of the summary, with all digits (vllm/benchmarks/serve.py).
+    """
+    text = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    for n in range(3):
+        draw = random.Random(seed + n)
+        seconds, first, each = (times * draw.uniform(1, 2) for times in (5.7, 70.0, 7.0))
+        figures = {
+            "Benchmark duration (s)": ("duration", seconds),
+            "Request throughput (req/s)": ("request_throughput", 10 / seconds),
+            "Output token throughput (tok/s)": ("output_throughput", 2212 / seconds),
+            "Median TTFT (ms)": ("median_ttft_ms", first),
+            "P99 TTFT (ms)": ("p99_ttft_ms", 2 * first),
+            "Median TPOT (ms)": ("median_tpot_ms", each),
+            "P99 TPOT (ms)": ("p99_tpot_ms", 2 * each),
+        }
+        printed = text
+        for row, (_, value) in figures.items():
+            printed = re.sub(rf"({re.escape(row)}: +)\S+", rf"\g<1>{value:.2f}", printed)
+        saved: dict[str, Any] = {
+            "date": f"20260806-07442{n}",
+            "tokenizer_id": "m",
+            "num_prompts": 10,
+        }
+        saved |= {"request_rate": "inf", "max_concurrency": None, "completed": 10, "failed": 0}
+        saved |= {"total_input_tokens": 1369, "total_output_tokens": 2212, **dict(figures.values())}
+        markdown = f"**Model:** m\n\n## Results\n\n{printed}"
+        traffic = f"Traffic request rate: inf\n{printed}"
+        texts = {"log": traffic, "md": markdown, "json": json.dumps(saved)}
+        write(folder / arm, {f"{n}.{form}": of for form, of in texts.items()})
+
+
+def test_a_result_that_vllm_saved_is_its_summary_and_counts_once(tmp_path: Path) -> None:
+    for arm, seed in (("a", 1), ("b", 11)):
+        vllm_twice(tmp_path, arm, seed)
+    _, logs, unread = find_logs([tmp_path / "a" / "1.log"])
+    _, saved, _ = find_logs([tmp_path / "a" / "1.json"])
+    assert not unread
+    assert [log.reading.samples for log in saved] == [log.reading.samples for log in logs]
+    assert [log.date for log in saved] == [(1786002261.0, False)]
+    [kind] = read(tmp_path / "a", tmp_path / "b").kinds
+    assert len(kind.logs) == 6
+    text = (tmp_path / "a" / "1.json").read_text().replace('"failed": 0, ', "")
+    [lost] = harnesses()["vllm_serving"].read(
+        text.replace('"num_prompts": 10', '"num_prompts": 12')
+    )
+    assert isinstance(lost, Failed)
+    assert lost.cause == "2 requests failed"
+    with pytest.raises(ParseError, match="date is missing"):  # as in what SGLang's client saves
+        harnesses()["vllm_serving"].read(text.replace('"date"', '"tag"'))
+
+
+def test_the_table_of_another_program_is_not_that_of_llama_bench(tmp_path: Path) -> None:
+    """llama-benchy measures a server, and prints a table like it."""
+    head = "| model |         test |      t/s (total) |      peak t/s |        ttfr (ms) |\n"
+    row = "| gemma |  pp1024 (c1) | 2387.55 ± 566.54 |               |  556.16 ± 124.32 |\n"
+    write(tmp_path, {"1.log": f"llama-benchy (0.4.0)\n\n{head}{row}"})
+    _, logs, [unread] = find_logs([tmp_path / "1.log"])
+    assert not logs
+    assert not unread.tool
+
+
+def test_what_sglangs_client_measured_is_not_compared_with_vllms(tmp_path: Path) -> None:
+    """It took the summary over; the rows are those that its bench_serving.py prints above."""
+    text = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    title, _, rows = text.partition("\n")
+    above = "".join(
+        f"{key:<40} {value}\n"
+        for key, value in (("Backend:", "vllm"), ("Traffic request rate:", "inf"))
+    )
+    write(tmp_path, {"vllm.txt": text, "sglang.txt": f"{title}\n{above}{rows}"})
+    refused = paribus("compare", "vllm.txt", "sglang.txt", cwd=tmp_path, code=2)
+    assert "vllm_serving (client sglang): 1 log of sglang, none of vllm" in refused.stderr
 
 
 def test_llama_bench_in_json_lines_says_the_same_and_each_start_is_a_launch(tmp_path: Path) -> None:

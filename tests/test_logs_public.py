@@ -202,9 +202,15 @@ def test_a_run_of_lammps_without_its_figures_is_a_warm_up(tmp_path: Path) -> Non
         ("Server listening on 5201 (test #1)", "the client's is read"),
         ("Client connecting to 10.0.0.2, TCP port 5001", "iperf 2 is not read"),
         ("Server listening on TCP port 5001", "iperf 2 is not read"),
+        ("[ReFrame Setup]\n  version:           4.10.4", "--report-file=FILE, or the perflogs"),
+        ("From Workspace: ws (hash: 64ac0ff9)", "give the folder experiments of the workspace"),
+        ("workspace_hash: 64ac0ff9\nworkspace_name: ws", "give the folder experiments"),
+        ('{\n  "workspace_hash": "64ac0ff9",', "give the folder experiments"),
+        (':::MLLOG {"namespace": "", "key": "run_start"}', "run_start to run_stop make a table"),
+        ('  "average_bus_bandwidth": {"bandwidth": 45.4},', "JSON (-J) is not read"),
     ],
 )
-def test_the_other_side_of_a_network_is_no_launch_that_failed(
+def test_the_other_side_of_a_network_and_summaries_are_no_launch_that_failed(
     first: str, said: str, tmp_path: Path
 ) -> None:
     rule = "-" * 60

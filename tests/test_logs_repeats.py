@@ -211,7 +211,7 @@ def of_files(
     """Return the same of two folders of files with these names, each of one barrier."""
     for name, *times in files:
         for arm, time in zip(("one", "two"), times, strict=True):
-            (folder / arm).mkdir(exist_ok=True)
+            (folder / arm / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / arm / name).write_text(BARRIER.format(time))
     code = main(["compare", str(folder / "one"), str(folder / "two"), "--json", *more])
     whole = json.loads(capsys.readouterr().out)
@@ -247,6 +247,40 @@ def test_files_whose_names_only_count_are_launches(capsys: CAPS, tmp_path: Path)
     for option in ((), ("--by", "name")):
         _, heads, _ = of_files(capsys, tmp_path, files, *option)
         assert heads["osu_barrier"]["verdict"]["word"] == "slower"
+
+
+def test_the_repeats_of_ramble_are_launches_of_its_experiments(
+    capsys: CAPS, tmp_path: Path
+) -> None:
+    """It writes experiments/APPLICATION/WORKLOAD/bw_8.1/bw_8.1.out: n_repeats of Ramble 0.5.0."""
+    files = [
+        (f"experiments/osu/bw/bw_{size}.{n}/bw_{size}.{n}.out", size * one, 1.2 * size * two)
+        for size in (8, 16)
+        for n, (one, two) in enumerate(zip(noisy(8, 1.0, size), noisy(8, 1.0, 3), strict=True), 1)
+    ]
+    _, heads, _ = of_files(capsys, tmp_path, files)
+    assert heads["osu_barrier"]["verdict"]["code"] == "repeats_unclear"
+    _, heads, _ = of_files(capsys, tmp_path, files, "--by", "name")
+    assert [name[-5:] for name in heads] == ["bw_8)", "w_16)"]
+    assert [one["verdict"]["word"] for one in heads.values()] == ["slower", "slower"]
+
+
+@pytest.mark.parametrize("levels", [(1.0, 1.0), (1.0, 2.0)])
+def test_numbers_that_jube_gives_to_points_of_a_sweep_are_cases(
+    levels: tuple[float, float], capsys: CAPS, tmp_path: Path
+) -> None:
+    """It writes RUN/000000_execute/work/stdout, and numbers parameters and repeats alike."""
+    files = [
+        (f"{n:06}_execute/work/stdout", levels[n // 8] * one, 1.2 * levels[n // 8] * two)
+        for n, (one, two) in enumerate(zip(noisy(16, 10.0, 1), noisy(16, 10.0, 2), strict=True))
+    ]
+    _, heads, _ = of_files(capsys, tmp_path, files)
+    code = heads["osu_barrier"]["verdict"]["code"]
+    assert (code == "repeats_unclear") is (levels[1] > 1)
+    _, heads, _ = of_files(capsys, tmp_path, files, "--by", "name")
+    assert len(heads) == (16 if levels[1] > 1 else 1)
+    _, heads, _ = of_files(capsys, tmp_path, files, "--repeated")
+    assert heads["osu_barrier"]["verdict"]["code"] != "repeats_unclear"
 
 
 def test_a_command_of_flux_reports_cases_apart(capsys: CAPS, tmp_path: Path) -> None:

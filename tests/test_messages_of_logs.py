@@ -101,8 +101,6 @@ def test_a_table_without_its_title_is_no_table_of_numbers(
 
 UNKNOWN = {
     "a log that begins with a bracket": " [2024-05-01 10:00:01] iteration 10/500 | loss 7.1\n",
-    "ReFrame's terminal": "[ReFrame Setup]\n  version: 4.6.1\n[==========] Running 1 check(s)\n",
-    "MLLOG": ':::MLLOG {"namespace": "", "key": "throughput", "value": 5012.2}\n',
     "a batch script's": "Workspace: osu\nfigures of merit:\n  Latency at 8 = 1.92 us\n",
     "JSON of another program": '{\n  "name": "solver",\n  "speed": 3.0\n}\n',
 }

@@ -425,6 +425,7 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
         (b"\xfd7zXZ\x00arm,benchmark", "is compressed\n  unpack it first: unxz"),
         (b"BZh91AY&SYarm,benchmark", "is compressed\n  unpack it first: bunzip2"),
         (b"PK\x03\x04", "is a zip archive or a spreadsheet"),
+        (b"SQLite format 3\0", "is a SQLite database"),
         (json.dumps(GOOD), "is one JSON array"),
         (as_json(GOOD)[:-20], "row 6 (line 6): is not JSON"),
         ('{\n  "results": []\n}\n', "row 1 (line 1): is neither a table nor a result file of"),

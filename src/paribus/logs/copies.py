@@ -10,6 +10,7 @@ files are copies also if they have few figures, but a time of day that not every
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -60,6 +61,7 @@ def copied(logs: Sequence[Log]) -> Because | None:
         if _different(figures) >= LEAST_FIGURES:
             twins.append(_names(group))
             copies += [_names(group)] if _by_chance(figures) * pairs < BY_CHANCE else []
+    copies = copies or [_names(group) for group in _of_one_moment(logs)]
     known = {name for group in copies for name in group}
     files = [_names(one) for one, sure in _identical(logs) if sure and not known & {*_names(one)}]
     if copies or files:
@@ -161,21 +163,23 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _in_other_forms(logs: Sequence[Log]) -> Iterable[Log]:
-    """Yield the logs of launches that a program writes in two forms: the one that says less.
+    """Yield the logs of launches that a program writes in several forms: all but what says most.
 
-    So LAMMPS writes its log and its screen, ReFrame its report and a perflog. They are two files of
-    one arm, with the same figures and no two dates, but other settings; a copy has the same ones.
-    All pairs of two forms are judged together, because the figures of one may be coarse.
+    So LAMMPS writes its log and its screen, ReFrame its report and a perflog. They are files of one
+    arm, with the same figures and no two dates, but other settings; a copy has the same ones. All
+    pairs of two forms are judged together, because the figures of one may be coarse.
     """
     by_forms: dict[Hashable, list[Log]] = {}
     for group in _of_same_figures(logs, dated=False):
         for arm, several in grouped((log.arm, log) for log in group).items():
-            if len(several) != 2 or several[0].path == several[1].path:
+            *others, more = sorted(several, key=lambda log: len(_shown(log)))
+            files = {log.path for log in several}
+            if min(len(files), len({*map(_shown, several)})) < len(several):
                 continue
-            less, more = sorted(several, key=lambda log: len(_shown(log)))
-            dates = {log.date for log in several if log.zoned == more.zoned} - {None}
-            if len(dates) < 2 and _shown(less) != _shown(more) and _alike(less, more):
-                by_forms.setdefault((arm, _shown(less), _shown(more)), []).append(less)
+            for less in others:
+                dates = {log.date for log in (less, more) if log.zoned == more.zoned} - {None}
+                if len(dates) < 2 and _alike(less, more):
+                    by_forms.setdefault((arm, _shown(less), _shown(more)), []).append(less)
     for several in by_forms.values():
         if math.prod(_by_chance(_figures(log.reading.samples)) for log in several) < BY_CHANCE:
             yield from several
@@ -192,6 +196,19 @@ def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Lo
         ((log.reading.samples, log.date[0] if dated and log.date else 0.0), log) for log in logs
     )
     return [group for group in alike.values() if len(group) > 1]
+
+
+def _of_one_moment(logs: Sequence[Log]) -> list[list[Log]]:
+    """Return the groups of one date and figures in several files, none if that may be by chance.
+
+    A perflog that grew has last month's launches. Runs of one file of Phoronix have one date.
+    """
+    dates = Counter(log.date for log in logs if log.date)
+    at_once = sum(math.comb(several, 2) for several in dates.values())
+    groups = [one for one in _of_same_figures(logs) if one[0].date]
+    groups = [one for one in groups if len({log.path for log in one}) > 1]
+    alike = math.prod(_by_chance(_figures(group[0].reading.samples)) for group in groups)
+    return groups if math.comb(at_once, len(groups)) * alike < BY_CHANCE else []
 
 
 def _names(logs: Iterable[Log]) -> list[str]:

@@ -70,6 +70,13 @@ _OTHER_FORMS = (
     ("pyperf", "Mean +- std dev: ", f"{_TEXT} -o FILE"),
     ("pytest_benchmark", "Name (time in ", f"{_TEXT} --benchmark-json FILE"),
     ("google_benchmark", "  CPU   Iterations", f"{_TEXT} --benchmark_out=FILE"),
+    ("reframe", "[ReFrame Setup]", f"{_TEXT} --report-file=FILE, or the perflogs"),
+    ("nccl_tests", '"average_bus_bandwidth"', "its JSON (-J) is not read; give what it prints"),
+    *(
+        ("Ramble", phrase, "a summary is not read; give the folder experiments of the workspace")
+        for phrase in ("From Workspace: ", "workspace_hash: ", '"workspace_hash": ')
+    ),
+    ("MLPerf", ":::MLLOG ", "it is not read; seconds from run_start to run_stop make a table"),
 )
 """Tool, a phrase of a form of output that is not read, and the sentence on it."""
 

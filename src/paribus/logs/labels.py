@@ -156,6 +156,7 @@ _PART = re.compile(r"#\d+$")
 """The number of an output in its file, behind the file's name."""
 
 _LAST_NUMBER = re.compile(r"\d+(\D*)$")
+_TWICE = re.compile(r"(?<![^/])([^/]+)/\1$")
 _BETWEEN = " -_."
 """What stands between the words of a file's name."""
 
@@ -338,11 +339,14 @@ def says_what(line: str) -> bool:
 def of_files(names: Sequence[str]) -> list[str]:
     """Return names of files without endings, and without what counts and dates launches.
 
-    >>> of_files(["sweep/np16-run3.out", "sweep/np32-run1.log#2"])
-    ['sweep/np16', 'sweep/np32']
+    Where a file has the name of its folder, as Ramble writes them, the name stands once.
+
+    >>> of_files(["sweep/np16-run3.out", "sweep/np32-run1.log#2", "sweep/bw_8.1/bw_8.1.out"])
+    ['sweep/np16', 'sweep/np32', 'sweep/bw_8.1']
     """
-    stems = (_PART.sub("", name).rpartition(".") for name in names)
-    return [counted("file", stem or name).words.strip(_BETWEEN) for stem, _, name in stems]
+    parts = (_PART.sub("", name).rpartition(".") for name in names)
+    stems = (_TWICE.sub(r"\1", stem or name) for stem, _, name in parts)
+    return [counted("file", stem).words.strip(_BETWEEN) for stem in stems]
 
 
 def without_last_number(name: str) -> str:

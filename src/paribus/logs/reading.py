@@ -26,6 +26,7 @@ from paribus.logs.tables.files import is_table
 from paribus.probes.discreet import discreet_value
 from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
+from paribus.readers.json import in_array
 from paribus.readers.known import complaints
 from paribus.readers.launches import FAILED
 from paribus.readers.tags import in_runs, unprefixed, untagged
@@ -94,6 +95,9 @@ def _discreet(problem: Unread) -> Unread:
 def _contents(text: str, tagged: str) -> Held:
     """Return what a text holds, or why it holds nothing; the arguments are those of `readings`."""
     contents = readings(text, tagged)
+    if not (contents.found or titles(text[:HEAD]) or len(text) > MOST_WRAPPED):
+        of_array = readings("\n".join(in_array(text)))
+        contents = of_array if of_array.found else contents
     if not contents.found and (tools := _tools_within_json(text)):
         cause = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
         return Held([], [Unread(Unreadable.REFUSED, cause, tools[0])])

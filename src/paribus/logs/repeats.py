@@ -77,12 +77,13 @@ def _named(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     return [{"label": name} if len(set(names)) > 1 else {} for name in names]
 
 
-def _names(logs: Sequence[Log]) -> list[str]:
+def _names(logs: Sequence[Log], *, in_turns: bool = False) -> list[str]:
     """Return the name of each log's file without what counts and dates launches.
 
     If some name is still that of one file only, all names lose their last number: it may count
-    launches. It stays if it is a parameter: it alone distinguishes the names, has gaps, as 2, 4, 8
-    nodes, and the same values in every arm.
+    launches. It stays if it is a parameter: it alone distinguishes the names, has the same values
+    in every arm, and has gaps, as 2, 4, 8 nodes, or figures that are those of cases: JUBE numbers
+    the points of a sweep and their repeats alike.
     """
     names = of_files([log.name for log in logs])
     files = {(log.arm, name, log.path) for log, name in zip(logs, names, strict=True)}
@@ -90,9 +91,17 @@ def _names(logs: Sequence[Log]) -> list[str]:
     if min(counts.values()) > 1:
         return names
     short = [without_last_number(name) for name in names]
-    of_arms = grouped(counts).values()
-    swept = all(set(one) == set(names) for one in of_arms) and not counted_up(names)
-    return names if swept and len(set(short)) == 1 else short
+    arms = grouped(counts)
+    alone = len(set(short)) == 1 < len(set(names))
+    swept = alone and all(set(one) == set(names) for one in arms.values())
+    if swept and counted_up(names):
+        figures = {(log.arm, n): _figure(log) for log, n in zip(logs, names, strict=True)}
+        high = [_high([figures[arm, name] for name in sorted(set(names))]) for arm in arms]
+        swept = not in_turns and any(
+            one == other and math.comb(len(set(names)), len(one)) * LEVEL >= 1
+            for one, other in combinations(high, 2)
+        )
+    return names if swept else short
 
 
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
@@ -181,7 +190,7 @@ def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     or every arm has the same names, whose figures are as different as those of cases.
     """
     arms: dict[str, dict[str, list[float]]] = {}
-    for log, name in zip(logs, _names(logs), strict=True):
+    for log, name in zip(logs, _names(logs, in_turns=in_turns), strict=True):
         arms.setdefault(log.arm, {}).setdefault(name, []).append(_figure(log))
     names = list(next(iter(arms.values())))
     same = len(names) > 1 and all(one.keys() == set(names) for one in arms.values())
@@ -198,6 +207,16 @@ def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
         if fold > (LEAST_FOLD if explained or alike else MOST_SCATTER if same else math.inf):
             return {"why": "names", "fold": fold, "outputs": len(every), "names": list(by_name)[:3]}
     return {}
+
+
+def _high(series: Sequence[float]) -> set[int]:
+    """Return the places of what is above the widest gap of a series, none if that is narrow.
+
+    Of all orders of n figures, one in C(n, k) has its k high ones at given places.
+    """
+    below, above = max(pairwise(sorted(series)), key=lambda two: two[1] - two[0])
+    wide = math.exp(above - below) > MOST_SCATTER
+    return {at for at, value in enumerate(series) if wide and value >= above}
 
 
 def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:

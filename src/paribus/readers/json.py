@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, NoReturn
 
+from paribus.core import ParseError
 from paribus.readers.text import line_of, refuse
 
 
@@ -97,6 +98,22 @@ def rows(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
             refuse("is not whole JSON: Extra data", line_of(text, end))
         yield start, end, found
         begun = _BEGINS.search(text, end)
+
+
+_BEFORE_OBJECT = re.compile(r"\s*[\[,]\s*(?=\{)")
+
+
+def in_array(text: str) -> list[str]:
+    """Return the objects of a JSON array as they are written, such as by `jq -s`; else none."""
+    found: list[str] = []
+    at = 0 if text.startswith("[") else len(text)
+    while begin := _BEFORE_OBJECT.match(text, at):
+        try:
+            at = _DECODER.raw_decode(text, begin.end())[1]
+        except (json.JSONDecodeError, RecursionError, ParseError):
+            return []
+        found.append(text[begin.end() : at])
+    return found if text[at:].strip() == "]" else []
 
 
 def inner(tree: Any, *path: str | int) -> Any:

@@ -210,7 +210,7 @@ def _cells(line: str) -> list[str]:
 HARNESS = Harness(
     "llama_bench",
     read,
-    marks=(MARK, '{"build_commit": "', _CSV, _TABLE),
+    marks=(MARK, '{"build_commit": "', _CSV, " params | backend "),
     heads=(
         Head("[", r'\{\s*"build_commit"\s*:'),
         Head("{", r'"build_commit"\s*:', block=rf"{_LINE}\n?"),
