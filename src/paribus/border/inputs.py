@@ -178,7 +178,11 @@ _NOT_PLAIN = (
     (b"\xfd7zXZ", "compressed", "unpack it first: unxz"),
     (b"BZh", "compressed", "unpack it first: bunzip2"),
     (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
-    (b"SQLite format 3", "a SQLite database", "ReFrame prints it by --describe-stored-sessions"),
+    (
+        b"SQLite format 3",
+        "a SQLite database",
+        "print what it has; ReFrame: --describe-stored-sessions",
+    ),
     (b"\xff\xfe", "not UTF-8 but UTF-16", "save it as UTF-8"),
     (b"\xfe\xff", "not UTF-8 but UTF-16", "save it as UTF-8"),
 )
