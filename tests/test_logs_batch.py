@@ -154,7 +154,9 @@ def test_a_tar_of_logs_is_binary(tmp_path: Path) -> None:
             info.size = len(text)
             archive.addfile(info, io.BytesIO(text))
     whole = write(tmp_path / "b", {"b.log": osu()})
-    assert [why_unread(one) for one in read(tmp_path / "logs.tar", whole).unread] == ["is binary"]
+    assert [why_unread(one) for one in read(tmp_path / "logs.tar", whole).unread] == [
+        "is a tar archive (unpack it first: tar -xf)"
+    ]
 
 
 def test_a_log_in_which_nothing_started_says_why(tmp_path: Path) -> None:

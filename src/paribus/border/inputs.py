@@ -193,6 +193,8 @@ def not_plain(start: bytes) -> tuple[str, str] | None:
 
     None for plain text.
     """
+    if start[257:262] == b"ustar":
+        return "a tar archive", "unpack it first: tar -xf"
     return next(((what, fix) for magic, what, fix in _NOT_PLAIN if start.startswith(magic)), None)
 
 

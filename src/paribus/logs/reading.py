@@ -49,8 +49,8 @@ GZIP = b"\x1f\x8b"
 
 
 def _is_binary(raw: bytes) -> bool:
-    """Return whether a file is a tar, or has more zeros than Open MPI's message of MPI_Init."""
-    return raw[257:262] == b"ustar" or 400 * len(re.findall(rb"\0+", raw)) > len(raw)
+    """Return whether a file has more zeros than Open MPI's message of MPI_Init."""
+    return 400 * len(re.findall(rb"\0+", raw)) > len(raw)
 
 
 def is_log(path: Path) -> bool:
@@ -70,7 +70,7 @@ def is_log(path: Path) -> bool:
 
 def _has_title(raw: bytes) -> bool:
     """Return whether a text has a title anywhere: lines of each rank or step may stand above it."""
-    if _is_binary(raw):
+    if _is_binary(raw) or not_plain(raw):
         return False
     return bool(titles(plain(raw.decode(errors="replace"))))
 
@@ -152,10 +152,7 @@ def _texts(path: str, size: int) -> tuple[str, str]:
         raw = opened.read(HEAD)
         if raw.startswith(GZIP):
             return _unpacked(raw + opened.read(MOST_PACKED - len(raw) + 1))
-        if other := not_plain(raw):
-            raise _NotReadError(Unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})"))
-        if _is_binary(raw):
-            raise _NotReadError(Unread(Unreadable.BINARY))
+        _refuse_other(raw)
         if size > len(raw):
             text = plain(raw.decode(errors="replace"))
             if not shows(text):
@@ -170,6 +167,14 @@ def _texts(path: str, size: int) -> tuple[str, str]:
             Unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(whole[0])[:1]))
         )
     return whole
+
+
+def _refuse_other(raw: bytes) -> None:
+    """Raise _NotReadError for a file that is no text by its first bytes."""
+    if other := not_plain(raw):
+        raise _NotReadError(Unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})"))
+    if _is_binary(raw):
+        raise _NotReadError(Unread(Unreadable.BINARY))
 
 
 def text_of(path: str) -> str:
@@ -198,8 +203,7 @@ def _unpacked(packed: bytes) -> tuple[str, str]:
                 Unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
             )
         packed = inflate.unused_data
-    if _is_binary(raw):
-        raise _NotReadError(Unread(Unreadable.BINARY))
+    _refuse_other(raw)
     return _decoded(raw)
 
 
