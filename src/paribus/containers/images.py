@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from paribus.containers.fabric import Capture, Output, script
+from paribus.containers.fabric import Capture, Output, in_root, script
 from paribus.core import Command, Container, typed
 
 STORED = ("docker", "podman")
@@ -33,7 +33,8 @@ TRIAL_S = 120.0
 LONGEST = 300
 """Characters of an engine's own error that are shown."""
 
-_IS_ERROR = re.compile(r"(FATAL|ERROR|Error)\b")
+_IS_ERROR = re.compile(r"(docker: )?(FATAL|ERROR|Error|Cannot)\b")
+_ADVICE = re.compile(r"(Run|See) 'docker run --help'")
 
 _AS_ROOT = """\
 [ "$(id -u)" -eq 0 ] || { shift 4; exec "$@"; }
@@ -103,7 +104,7 @@ def _before(container: Container) -> tuple[str, ...]:
     """Return the words before podman that, as root, give it a private place for its state."""
     if container.engine != "podman":
         return ()
-    private = ("/bin/sh", "-c", script("podman_private.sh"), "paribus")
+    private = ("/bin/sh", "-c", script("podman_store.sh") + script("podman_private.sh"), "paribus")
     return ("/bin/sh", "-c", _AS_ROOT, "paribus", *private)
 
 
@@ -120,7 +121,7 @@ def check(container: Container, capture: Capture, cache: str) -> str | None:
         return missing
     words = ("/bin/sh", "-c", NEEDED, "paribus", f"{cache}/kernels")
     trial = wrap(Command(words), container, scratch="/tmp/paribus-trial", prefix="")
-    tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=TRIAL_S)
+    tried = capture(in_root(trial.argv), timeout_s=TRIAL_S)
     if tried.exit_code:
         return f"{engine} starts no container here ({_complaint(tried)}): fix that"
     if tools := ", ".join(tried.stdout.split()):
@@ -152,9 +153,11 @@ def lacking(container: Container, capture: Capture) -> str | None:
 
 def described(container: Container, capture: Capture) -> dict[str, str]:
     """Return the engine's version, and the digest of the image where it has one, as facts."""
+    argv = [PROGRAMS[container.engine], "--version"]
+    if container.engine == "docker":  # its client may have another
+        argv = ["docker", "version", "--format", "{{.Server.Version}}"]
     # Charliecloud fails without USER.
-    argv = ["env", "USER=root", PROGRAMS[container.engine], "--version"]
-    asked = capture(argv, timeout_s=30)
+    asked = capture(["env", "USER=root", *argv], timeout_s=30)
     version = re.search(r"\d+(?:\.\w+)+", asked.stdout + asked.stderr)
     facts = {"container.engine_version": version[0] if version else "not known"}
     if container.image is None:
@@ -167,6 +170,15 @@ def described(container: Container, capture: Capture) -> dict[str, str]:
     return facts
 
 
+def pinned(container: Container, found: Mapping[str, str]) -> Container:
+    """Return `container` with the image by its id, if a store has one: names may move meanwhile.
+
+    `found` is what `described` returned.
+    """
+    known = found.get("container.image_digest") if container.engine in STORED else None
+    return replace(container, image=known) if known else container
+
+
 def _inspect(container: Container) -> list[str]:
     words = [container.engine, "image", "inspect", "--format", "{{.Id}}", str(container.image)]
     return [*_before(container), *words]
@@ -176,5 +188,6 @@ def _complaint(output: Output) -> str:
     """Return the error of an engine: its standard error from "Error" on, else the last line."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output.stderr)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not _ADVICE.match(line)]
     begin = next((i for i, line in enumerate(lines) if _IS_ERROR.match(line)), len(lines) - 1)
     return " ".join(" ".join(lines[begin:]).split())[:LONGEST] or f"exit code {output.exit_code}"

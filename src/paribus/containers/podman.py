@@ -18,6 +18,7 @@ from paribus.containers.fabric import (
     Capture,
     fstab_field,
     hosts_file,
+    in_root,
     script,
 )
 from paribus.core import Command, Container
@@ -25,7 +26,6 @@ from paribus.core import Command, Container
 _SCRIPTS = {
     "start.sh": "start.sh",
     "fabric.sh": "fabric.sh",
-    "engine.sh": "podman.sh",
     "runc.sh": "podman_runc.sh",
     "host.sh": "podman_host.sh",
     "environment.sh": "podman_environment.sh",
@@ -48,6 +48,7 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
     here = fstab_field(scratch)
     files = {
         **{name: script(source) for name, source in _SCRIPTS.items()},
+        "engine.sh": script("podman_store.sh") + script("podman.sh"),
         "hosts": hosts_file(hosts),
         "fabric.fstab": (
             "fabric-proc /proc proc\n"
@@ -87,7 +88,7 @@ def check(container: Container, capture: Capture) -> str | None:
             path = Path(scratch, name)
             path.write_text(text, encoding="utf-8")
             path.chmod(0o700)
-        tried = capture(trial.argv, timeout_s=60)
+        tried = capture(in_root(trial.argv), timeout_s=60)
     if tried.exit_code == 0:
         return None
     lines = [line for line in tried.stderr.splitlines() if line.strip()]

@@ -137,7 +137,7 @@ def compose(
 ) -> Command:
     """Return the whole command of one launch, in its directory `scratch`; nothing is started."""
     selection = concrete(ready, selection, benchmark)
-    ready = replace(ready, arm=arm_at(ready.arm, selection))
+    ready = replace(ready, arm=_pinned(arm_at(ready.arm, selection), ready.container))
     wanted = program(ready.arm, selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     each = _cores_of_a_rank(ready, selection, wanted)
@@ -229,6 +229,15 @@ def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command
         return containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
     prefix, pocket = containers.prefix_of(ready.mpi), ready.arm.hosts.pocket
     return on_hosts.wrap(command, container, hosts=pocket, scratch=scratch, prefix=prefix)
+
+
+def _pinned(arm: Arm, engine: Mapping[str, str]) -> Arm:
+    """Return `arm` with the image that its engine had when it was made ready."""
+    if arm.container is None or not engine:
+        return arm
+    from paribus.containers import images
+
+    return replace(arm, container=images.pinned(arm.container, engine))
 
 
 def _wrapped(command: Command, arm: Arm, around: str) -> Command:
