@@ -80,11 +80,6 @@ SHARED_MEMORY = "host-shm /dev/shm tmpfs mode=1777\n"
 """Lines of the fstab of what each host mounts for itself."""
 
 
-def in_root(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the argv that carries `argv` out in /, which every image has."""
-    return ("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *argv)
-
-
 @cache
 def script(name: str) -> str:
     """Return the text of one of the shell scripts in sh/."""

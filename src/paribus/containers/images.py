@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from paribus.containers.fabric import Capture, Output, in_root, script
+from paribus.containers.fabric import Capture, Output, script
 from paribus.core import Command, Container, typed
 
 STORED = ("docker", "podman")
@@ -121,7 +121,7 @@ def check(container: Container, capture: Capture, cache: str) -> str | None:
         return missing
     words = ("/bin/sh", "-c", NEEDED, "paribus", f"{cache}/kernels")
     trial = wrap(Command(words), container, scratch="/tmp/paribus-trial", prefix="")
-    tried = capture(in_root(trial.argv), timeout_s=TRIAL_S)
+    tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=TRIAL_S)
     if tried.exit_code:
         return f"{engine} starts no container here ({_complaint(tried)}): fix that"
     if tools := ", ".join(tried.stdout.split()):
@@ -168,15 +168,6 @@ def described(container: Container, capture: Capture) -> dict[str, str]:
         digest = words[0].removeprefix("sha256:")
         facts["container.image_digest"] = f"sha256:{digest}"
     return facts
-
-
-def pinned(container: Container, found: Mapping[str, str]) -> Container:
-    """Return `container` with the image by its id, if a store has one: names may move meanwhile.
-
-    `found` is what `described` returned.
-    """
-    known = found.get("container.image_digest") if container.engine in STORED else None
-    return replace(container, image=known) if known else container
 
 
 def _inspect(container: Container) -> list[str]:

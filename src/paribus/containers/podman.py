@@ -18,7 +18,6 @@ from paribus.containers.fabric import (
     Capture,
     fstab_field,
     hosts_file,
-    in_root,
     script,
 )
 from paribus.core import Command, Container
@@ -88,7 +87,8 @@ def check(container: Container, capture: Capture) -> str | None:
             path = Path(scratch, name)
             path.write_text(text, encoding="utf-8")
             path.chmod(0o700)
-        tried = capture(in_root(trial.argv), timeout_s=60)
+        # In /, for an image lacks the directory in which Paribus was started.
+        tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=60)
     if tried.exit_code == 0:
         return None
     lines = [line for line in tried.stderr.splitlines() if line.strip()]

@@ -232,12 +232,13 @@ def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command
 
 
 def _pinned(arm: Arm, engine: Mapping[str, str]) -> Arm:
-    """Return `arm` with the image that its engine had when it was made ready."""
-    if arm.container is None or not engine:
+    """Return `arm` with its image by its id, if a store has it: a name may get another image."""
+    if arm.container is None or not (known := engine.get("container.image_digest")):
         return arm
-    from paribus.containers import images
+    from paribus.containers.images import STORED
 
-    return replace(arm, container=images.pinned(arm.container, engine))
+    stored = arm.container.engine in STORED
+    return replace(arm, container=replace(arm.container, image=known)) if stored else arm
 
 
 def _wrapped(command: Command, arm: Arm, around: str) -> Command:
