@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -251,6 +251,19 @@ def test_a_launch_has_the_image_that_the_facts_are_about() -> None:
         made = compose(ready, selection, BENCHMARKS["command"], seed=1, scratch="/tmp/s/1")
         assert words in (made.files.get("image") or " ".join(made.argv))
         assert asked_of(ready.arm, [ready.arm])["container.image"] == container.image
+
+
+def test_the_trial_of_a_host_s_container_has_the_image_by_its_id() -> None:
+    """An ordinary user's podman finds "debian:12" in its store, and in a fabric only the id."""
+    tried: list[str] = []
+
+    def ask(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
+        files = [Path(word).with_name("image") for word in argv if word.endswith("/start.sh")]
+        tried.extend(one.read_text() for one in files)
+        return Captured(0, "1f\n" if "inspect" in argv else "", "")
+
+    assert containers.check(Container("podman", "bridge", "host", image="debian:12"), ask) is None
+    assert tried == ["sha256:1f\n"]
 
 
 def test_the_version_of_docker_is_that_of_its_service(tmp_path: Path) -> None:

@@ -62,10 +62,7 @@ def reach(asked: Hosts, known_hosts: str, directory: Path, accepts: Accepts) -> 
 
 
 def hops(asked: Hosts, config: Path) -> Iterator[Host]:
-    """Return the jump hosts, which may not be among the hosts, each reached by those before it.
-
-    A hop has the name under which ssh looks for its key.
-    """
+    """Yield the jump hosts by the names of their keys, each reached by those before it."""
     several = [one for one in asked.ssh.jump.split(",") if one]
     for number, one in enumerate(several):
         before = f"ProxyJump={','.join(several[:number]) or 'none'}"

@@ -23,7 +23,7 @@ if [ -r "$here/image" ]; then
     # The images of whoever asks, read-only; and the places outside the system's own that the
     # launcher's words name, for an image has neither this MPI nor this program.
     find_stores
-    [ -n "$stores" ] || give_up "podman has no images in $store"
+    [ -n "$stores" ] || give_up "podman has no images of the storage driver overlay in $store"
     echo "$stores" >"$work/stores"
     prefix=${1%/*}
     for word in "${prefix%/*}" "$@"; do
