@@ -400,7 +400,7 @@ def test_an_image_that_podman_does_not_have_is_refused_before_the_first_launch()
 
 STORE = """\
 set -e
-mount -t tmpfs tmpfs /run
+for place in /run /var/lib /var/cache; do mount -t tmpfs tmpfs $place; done
 cd "$1"
 mkdir -p root/bin
 cp -L /bin/sh root/bin/
