@@ -165,6 +165,7 @@ def test_a_clock_that_counts_seconds_is_not_called_off(hosts: tuple[Host, ...]) 
         ),
         ("mount -t tmpfs -o size=1m none /tmp", "/tmp has less than 256 MiB free"),
         ("mount -t tmpfs -o noexec none /tmp", "/tmp: nothing can be executed there"),
+        ('mount -t tmpfs -o ro none "$HOME"', " cannot be written to: Read-only file system"),
     ],
 )
 def test_a_scratch_directory_that_cannot_be_used(
@@ -177,6 +178,8 @@ def test_a_scratch_directory_that_cannot_be_used(
     assert one.nodes == ("h1",)
     assert said in one.cause
     assert one.fix
+    assert ("TMPDIR" in one.fix) == ("/tmp cannot" in said or "executed" in said)
+    assert ("PARIBUS_CACHE" in one.fix) == ("HOME" in mount)
     # What must be put there for a moment finds another place.
     assert found(result, "ports")[0].grade == "ok"
 

@@ -291,6 +291,9 @@ def test_what_is_not_one_question_is_refused_by_name(
     said = pooled(capsys, *five[:2], tmp_path / "copy", code=2)
     assert "holds the same launches" in said
     other = site(tmp_path / "other", 7, 300, network="overlay")
+    said = pooled(capsys, *five[:2], five[0], code=2)
+    assert "is given twice" in said
+    assert "give at least 3 study directories" in said
     said = pooled(capsys, *five[:2], other, code=2)
     assert "arm.env.NETWORK of bridged against host is not the same" in said
     before = (five[0] / "report.html").read_bytes()

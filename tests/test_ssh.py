@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,15 @@ from paribus.cli.hosts import reached as hosts_of_study
 from paribus.core import Command, Completed, Hosts, LaunchError, MachineError, UserError
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
-from paribus.hosts.ssh import UnknownKeysError, accept, reach, scan
+from paribus.hosts.ssh import (
+    HostKey,
+    UnknownKeysError,
+    accept,
+    configure,
+    reach,
+    scan,
+    why_no_connection,
+)
 from paribus.launch.local import LocalStation
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.load import load_study
@@ -90,7 +98,8 @@ def key(path: Path, passphrase: str = "") -> None:
 
 def free_ports(several: int) -> list[int]:
     """Return neighbouring ports on which nobody listens."""
-    for first in range(23000, 33000, 50):
+    # Workers of one test run do not begin at the same ones.
+    for first in range(23000 + os.getpid() % 100 * 50, 33000, 50):
         sockets = [socket.socket() for _ in range(several)]
         try:
             for i, one in enumerate(sockets):
@@ -150,6 +159,13 @@ def trusted(hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
     assert "SHA256:" in caught.value.cause
     reached(hosts, local, accept=True)
     return reached(hosts, local)
+
+
+def hosts_through(text: str, jump: str) -> Hosts:
+    """Return hosts that are reached through jump hosts."""
+    hosts = hosts_of(Place("test", "", {"hosts": text, "ssh": {"jump": jump}}), Path())
+    assert hosts is not None
+    return hosts
 
 
 def start(station: HostStation, tmp_path: Path, script: str, timeout_s: float = 30.0) -> Completed:
@@ -240,6 +256,48 @@ def test_a_login_that_is_refused_is_not_asked_about(
     hosts = reached(replace(asked, ssh=replace(asked.ssh, **change)), local)
     with pytest.raises(MachineError, match=f"(?s){name.replace(':', '-')}: {said}"):
         HostStation(hosts, local).__enter__()
+
+
+def test_hosts_behind_a_jump_host_whose_key_is_not_known(
+    servers: list[Server], folder: Path, tmp_path: Path, local: LocalStation
+) -> None:
+    """Its key is shown and accepted as those of hosts are; it may be one of them."""
+    first, second = servers
+    asked = options(folder, tmp_path, f"127.0.0.1:{second.port}")
+    asked = replace(asked, ssh=replace(asked.ssh, jump=f"root@127.0.0.1:{first.port}"))
+    shown: list[str] = []
+    with pytest.raises(UnknownKeysError, match=f"127.0.0.1.:{first.port} SHA256:"):
+        reached(asked, local)
+
+    def accepts(keys: Sequence[HostKey]) -> bool:
+        shown.extend(one.name for one in keys)
+        return True
+
+    for _ in range(2):  # the second time nothing is asked
+        hosts = reach(asked, asked.ssh.known_hosts, Path(local.here), accepts)
+    assert shown == [f"[127.0.0.1]:{first.port}", f"127.0.0.1-{second.port}"]
+    with HostStation(hosts, local) as station:
+        assert start(station, tmp_path, "echo $SSH_CONNECTION").exit_code == 0
+    assert (tmp_path / "out").read_text().split()[3] == str(second.port)
+    config = configure(hosts_through("a,gate,b", "me@gate"), "known", tmp_path).read_text()
+    assert [line.split()[1] for line in config.splitlines() if "ProxyJump" in line] == [
+        "me@gate"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("printed", "cause"),
+    [
+        ("ssh: Could not resolve hostname gate: Name or service not known", "known for gate"),
+        ("root@gate: Permission denied (publickey).", "the login was refused"),
+        ("stdio forwarding failed", "the jump host leads no further"),
+        ("", "the ssh server closed the connection"),
+    ],
+)
+def test_what_failed_at_a_jump_host_is_said(printed: str, cause: str) -> None:
+    """As OpenSSH 9.2 prints it: that the connection was closed follows from it."""
+    closed = "kex_exchange_identification: Connection closed by remote host"
+    assert cause in why_no_connection("node1", f"{printed}\n{closed}\n", ()).cause
 
 
 def test_nobody_there_is_said_at_once(folder: Path, tmp_path: Path, local: LocalStation) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -213,6 +213,13 @@ def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path
     assert "docker does not answer (Cannot connect" in (asked(DOCKER, down) or "")
     lacking = "Error: No such image: debian:12"
     assert "`docker pull debian:12`" in (asked(DOCKER, lacking) or "")
+    # As docker 28.2.2 prints the error of its service, with advice that follows.
+    shell = 'docker: Error response from daemon: exec: "/bin/sh": no such file\n\nRun '
+    shell += "'docker run --help' for more information"
+    answers = iter((Captured(0, "", ""), Captured(0, "id", ""), Captured(125, "", shell)))
+    said = containers.check(DOCKER, lambda *_, **__: next(answers))
+    assert "here (docker: Error response from daemon: exec" in (said or "")
+    assert "Run 'docker" not in (said or "")
     # As apptainer 1.4.5 prints it to root without all capabilities.
     (tmp_path / "there").mkdir()
     apptainer = replace(apptainer, image=f"{tmp_path}/there")
@@ -227,6 +234,49 @@ def test_an_image_without_the_tools_of_the_facts_is_refused() -> None:
     tools = re.search(r"for tool in ([a-z ]+);", images.NEEDED)
     assert tools
     assert {"od", "awk", "grep", "sed", "tr", "head"} <= set(tools[1].split())
+
+
+def test_a_launch_has_the_image_that_the_facts_are_about() -> None:
+    """A name may get another image while a study goes on; the facts keep the name."""
+    known = {"container.image_digest": "sha256:1f"}
+    parameters = {key: one.default for key, one in BENCHMARKS["command"].parameters.items()}
+    selection = Selection("command", "command", 1, {**parameters, "argv": ["true"]})
+    for container, words in (
+        (DOCKER, "docker sha256:1f"),
+        (replace(DOCKER, engine="podman"), "podman sha256:1f"),
+        (replace(DOCKER, engine="podman", each="host", network="bridge"), "sha256:1f\n"),
+        (Container("apptainer", "host", "rank", image="/i.sif"), "apptainer /i.sif"),
+    ):
+        ready = Ready(Arm("a", container=container), OPENMPI, (), container=known)
+        made = compose(ready, selection, BENCHMARKS["command"], seed=1, scratch="/tmp/s/1")
+        assert words in (made.files.get("image") or " ".join(made.argv))
+        assert asked_of(ready.arm, [ready.arm])["container.image"] == container.image
+
+
+def test_the_trial_of_a_host_s_container_has_the_image_by_its_id() -> None:
+    """An ordinary user's podman finds "debian:12" in its store, and in a fabric only the id."""
+    tried: list[str] = []
+
+    def ask(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
+        files = [Path(word).with_name("image") for word in argv if word.endswith("/start.sh")]
+        tried.extend(one.read_text() for one in files)
+        return Captured(0, "1f\n" if "inspect" in argv else "", "")
+
+    assert containers.check(Container("podman", "bridge", "host", image="debian:12"), ask) is None
+    assert tried == ["sha256:1f\n"]
+
+
+def test_the_version_of_docker_is_that_of_its_service(tmp_path: Path) -> None:
+    of_both = (
+        "case $* in *Server*) echo 20.10.24+dfsg1 ;; *version) echo 28.2.2 ;; *) false ;; esac"
+    )
+    executable(tmp_path / "docker", f"#!/bin/sh\n{of_both}\n")
+
+    def ask(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
+        return capture(argv, timeout_s=timeout_s, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+
+    found = images.described(DOCKER, ask)  # type: ignore[arg-type]
+    assert found == {"container.engine_version": "20.10.24"}
 
 
 # --- for real ------------------------------------------------------------------------------------
@@ -346,6 +396,46 @@ def test_an_image_that_podman_does_not_have_is_refused_before_the_first_launch()
     assert facts["container.engine_version"].startswith(
         capture(["podman", "--version"]).stdout.split()[-1]
     )
+
+
+STORE = """\
+set -e
+for place in /run /var/lib /var/cache; do mount -t tmpfs tmpfs $place; done
+cd "$1"
+mkdir -p root/bin
+cp -L /bin/sh root/bin/
+for library in $(ldd root/bin/* | grep -o '[[:space:]]/[^ ]*' | sort -u); do
+    mkdir -p "root${library%/*}"
+    cp -L "$library" "root$library"
+done
+tar -C root -c . |
+    podman --root "$1/of its own" --runroot /run/x --storage-driver overlay import -q - there
+"""
+
+
+@root
+@podman
+def test_images_are_where_storage_conf_says(tmp_path: Path) -> None:
+    """The store itself is elsewhere, or one of several additional stores has the image."""
+    made = capture(["unshare", "--mount", "/bin/sh", "-c", STORE, "sh", str(tmp_path)])
+    assert made.exit_code == 0, made.stderr
+    own, other = f"{tmp_path}/of its own", f"{tmp_path}/other"
+    conf = tmp_path / "storage.conf"
+    head = '# graphroot = "/no"\n[storage]\ndriver = "overlay"\nrunroot = "/run/x"\n'
+
+    def ask(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
+        return capture(argv, timeout_s=timeout_s, env={"CONTAINERS_STORAGE_CONF": str(conf)})
+
+    stands = Container("podman", "bridge", "host", image="localhost/there")
+    ranks = replace(stands, network="host", each="rank")
+    for text in (
+        f"graphroot = '{own}'  # on a local disk\n",
+        f'graphroot="{other}"\n[storage.options]\nadditionalimagestores = [\n"/no",\n"{own}",\n]\n',
+    ):
+        conf.write_text(head + text)
+        assert images.lacking(ranks, ask) is None  # type: ignore[arg-type]
+        # The image has no directory of this name, in which the trial is made.
+        assert containers.check(stands, ask) is None  # type: ignore[arg-type]
 
 
 @charliecloud

@@ -40,7 +40,7 @@ from paribus.screen.slurm import partition_of
 from paribus.store import Gathered, Store
 from screen.fleets import Node, executed, linked, screen_of
 from screen.test_rounds import nodes_of
-from studies import paribus
+from studies import paribus, write_study
 
 
 def study(factor: str, *, first: str = "n1", second: str = "n5") -> Study:
@@ -514,3 +514,9 @@ def test_what_a_study_measures_and_no_screen_did_is_reported(screen: Path) -> No
     asked = replace(study("mpi"), benchmarks=plan.selections(["ep", "cg"], "", {}, 2))
     _, reported = with_screens(asked, [screen], time.time())
     assert reported[0] == f"not measured in {screen}: ep, cg"
+
+
+def test_run_says_it_as_a_sentence_of_its_own(screen: Path, tmp_path: Path) -> None:
+    words = ("--dry-run", "--no-pilot", "--screen", screen)
+    said = paribus("run", write_study(tmp_path), *words, cwd=tmp_path).stderr
+    assert f"paribus: not measured in {screen}: steady\n" in said

@@ -310,7 +310,7 @@ def _screened(study: Study, directories: Sequence[Path]) -> Study:
 
     study, reported = with_screens(study, directories, time.time())
     for text in reported:
-        _announce(text)
+        print(f"paribus: {text}", file=sys.stderr)
     return study
 
 

@@ -249,7 +249,9 @@ def _place(answer: Answer, key: str) -> tuple[Grade, str, str] | None:
     if "No space" in refused or "quota" in refused.lower():
         return (grade, f"{where} is full: {refused}", "remove files there: du -xh | sort -h | tail")
     if refused:
-        fix = "make it writable (mount -o remount,rw), or set TMPDIR there to a directory that is"
+        fix = "make it writable (mount -o remount,rw)"
+        if other := {"tmp": "TMPDIR", "home": "PARIBUS_CACHE"}.get(key):
+            fix += f", or set {other} there to a directory that is"
         return (grade, f"{where} cannot be written to: {refused}", fix)
     space = re.fullmatch(r"(\d+) (\d+) \d+ (\d+) (\d+) .*", answer.one(f"{key}.space"))
     if space is None:
@@ -347,7 +349,8 @@ def _why(answer: Answer) -> tuple[str, str]:
         )
     if answer.failure == "cannot be reached":
         error = why_no_connection(answer.name, answer.stderr, ())
-        return error.cause, error.fix
+        where = "" if error.place == answer.name else f"{error.place}: "
+        return f"{where}{error.cause}", error.fix
     if answer.failure == "prints without end":
         return "it prints without end", "look at what its login scripts print (~/.bashrc)"
     ended = f" ({last})" if last else f" (exit code {answer.code})" if answer.code else ""

@@ -96,7 +96,8 @@ def opened(
         config = ssh.configure(hosts, str(known_hosts.absolute()), Path(folder))
         there = ssh.reached_by(config, hosts.names)
         fix = "or name a file that has them: --known-hosts ~/.ssh/known_hosts"
-        ssh.check_keys(there, known_hosts, accepts, fix, _keys)
+        for one in (*([hop] for hop in ssh.hops(hosts, config)), there):
+            ssh.check_keys(one, known_hosts, accepts, fix, _keys)
         with ExitStack() as masters:
             at_once = THROUGH_JUMP if hosts.ssh.jump else AT_ONCE
             for first in range(0, len(there), at_once):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple, Protocol
 
@@ -95,7 +96,9 @@ def check(
         if forbidden or container.engine == "namespace":
             return forbidden
     if container.each == "host" and not on_hosts:
-        failure = podman.check(container, capture)
+        # By its id: an ordinary user's podman finds no short name of an image in a fabric.
+        known = images.described(container, capture).get("container.image_digest")
+        failure = podman.check(replace(container, image=known or container.image), capture)
         # It only says that no container started; a missing image is often the cause.
         missing = images.lacking(container, capture) if failure and container.image else None
         return missing or failure

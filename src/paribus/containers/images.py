@@ -33,7 +33,8 @@ TRIAL_S = 120.0
 LONGEST = 300
 """Characters of an engine's own error that are shown."""
 
-_IS_ERROR = re.compile(r"(FATAL|ERROR|Error)\b")
+_IS_ERROR = re.compile(r"(docker: )?(FATAL|ERROR|Error|Cannot)\b")
+_ADVICE = re.compile(r"(Run|See) 'docker run --help'")
 
 _AS_ROOT = """\
 [ "$(id -u)" -eq 0 ] || { shift 4; exec "$@"; }
@@ -103,7 +104,7 @@ def _before(container: Container) -> tuple[str, ...]:
     """Return the words before podman that, as root, give it a private place for its state."""
     if container.engine != "podman":
         return ()
-    private = ("/bin/sh", "-c", script("podman_private.sh"), "paribus")
+    private = ("/bin/sh", "-c", script("podman_store.sh") + script("podman_private.sh"), "paribus")
     return ("/bin/sh", "-c", _AS_ROOT, "paribus", *private)
 
 
@@ -152,9 +153,11 @@ def lacking(container: Container, capture: Capture) -> str | None:
 
 def described(container: Container, capture: Capture) -> dict[str, str]:
     """Return the engine's version, and the digest of the image where it has one, as facts."""
+    argv = [PROGRAMS[container.engine], "--version"]
+    if container.engine == "docker":  # its client may have another
+        argv = ["docker", "version", "--format", "{{.Server.Version}}"]
     # Charliecloud fails without USER.
-    argv = ["env", "USER=root", PROGRAMS[container.engine], "--version"]
-    asked = capture(argv, timeout_s=30)
+    asked = capture(["env", "USER=root", *argv], timeout_s=30)
     version = re.search(r"\d+(?:\.\w+)+", asked.stdout + asked.stderr)
     facts = {"container.engine_version": version[0] if version else "not known"}
     if container.image is None:
@@ -176,5 +179,6 @@ def _complaint(output: Output) -> str:
     """Return the error of an engine: its standard error from "Error" on, else the last line."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", output.stderr)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not _ADVICE.match(line)]
     begin = next((i for i, line in enumerate(lines) if _IS_ERROR.match(line)), len(lines) - 1)
     return " ".join(" ".join(lines[begin:]).split())[:LONGEST] or f"exit code {output.exit_code}"

@@ -25,7 +25,6 @@ from paribus.core import Command, Container
 _SCRIPTS = {
     "start.sh": "start.sh",
     "fabric.sh": "fabric.sh",
-    "engine.sh": "podman.sh",
     "runc.sh": "podman_runc.sh",
     "host.sh": "podman_host.sh",
     "environment.sh": "podman_environment.sh",
@@ -48,6 +47,7 @@ def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch
     here = fstab_field(scratch)
     files = {
         **{name: script(source) for name, source in _SCRIPTS.items()},
+        "engine.sh": script("podman_store.sh") + script("podman.sh"),
         "hosts": hosts_file(hosts),
         "fabric.fstab": (
             "fabric-proc /proc proc\n"
@@ -87,7 +87,8 @@ def check(container: Container, capture: Capture) -> str | None:
             path = Path(scratch, name)
             path.write_text(text, encoding="utf-8")
             path.chmod(0o700)
-        tried = capture(trial.argv, timeout_s=60)
+        # In /, for an image lacks the directory in which Paribus was started.
+        tried = capture(("/bin/sh", "-c", 'cd / && exec "$@"', "sh", *trial.argv), timeout_s=60)
     if tried.exit_code == 0:
         return None
     lines = [line for line in tried.stderr.splitlines() if line.strip()]

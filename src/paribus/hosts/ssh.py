@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,13 +50,27 @@ def reach(asked: Hosts, known_hosts: str, directory: Path, accepts: Accepts) -> 
     Keys that are not in the file `known_hosts` are shown to `accepts`, and added to it. Raises
     UserError as `scan` and `check_keys` do.
     """
-    hosts = reached_by(configure(asked, known_hosts, directory), asked.names)
+    config = configure(asked, known_hosts, directory)
+    hosts = reached_by(config, asked.names)
     fix = "or name a file that has them, as `known_hosts` in the arm's `ssh`"
     if asked.scheduler:
         fix = "each allocation may have other nodes, so better name the file that has the keys of"
         fix += " all, as `known_hosts` in the arm's `ssh`"
-    check_keys(hosts, Path(known_hosts), accepts, fix, scan)
+    for one in (*([hop] for hop in hops(asked, config)), hosts):
+        check_keys(one, Path(known_hosts), accepts, fix, scan)
     return hosts
+
+
+def hops(asked: Hosts, config: Path) -> Iterator[Host]:
+    """Yield the jump hosts by the names of their keys, each reached by those before it."""
+    several = [one for one in asked.ssh.jump.split(",") if one]
+    for number, one in enumerate(several):
+        before = f"ProxyJump={','.join(several[:number]) or 'none'}"
+        ssh = ("ssh", "-F", str(config), "-o", before, f"ssh://{one}")
+        said = dict(line.split(" ", 1) for line in capture([*ssh, "-G"]).stdout.splitlines())
+        name, port = said.get("hostkeyalias") or said.get("hostname", one), said.get("port", "22")
+        known_as = name if port == "22" or "hostkeyalias" in said else f"[{name}]:{port}"
+        yield Host(known_as, (*ssh, "exec /bin/sh"))
 
 
 def check_keys(
@@ -107,7 +121,7 @@ def _scan(host: Host) -> HostKey:
     """Return the key that a host shows; raises UserError where it cannot be reached."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "key")
-        argv = [host.shell[0], *host.shell[1:3]]
+        *argv, name, _ = host.shell
         for option in (
             # Into a file of its own that is thrown away: whether it is right is still open.
             *("StrictHostKeyChecking=accept-new", f"UserKnownHostsFile={file}"),
@@ -116,7 +130,7 @@ def _scan(host: Host) -> HostKey:
             *("PreferredAuthentications=none", "PubkeyAuthentication=no"),
         ):
             argv += ["-o", option]
-        done = capture([*argv, host.name, "exit"], timeout_s=SCAN_S)
+        done = capture([*argv, name, "exit"], timeout_s=SCAN_S)
         if not file.is_file() or not (line := file.read_text().strip()):
             raise why_no_connection(host.name, done.stderr, ())
         words = capture(["ssh-keygen", "-lf", str(file)]).stdout.split()
@@ -198,7 +212,9 @@ def configure(hosts: Hosts, known_hosts: str, directory: Path) -> Path:
         lines += [f"    HostName {host.address}"] if host.address != host.name else []
         lines += [f"    Port {port}"] if port else []
         lines += [f"    ControlPath {_quoted(f'{directory}/m{number}')}"]
-        lines += [f"    ProxyJump {ssh.jump}"] if ssh.jump else []
+        # A host that is itself on the way is reached by those before it.
+        before = _before(host.name, ssh.jump)
+        lines += [f"    ProxyJump {before}"] if before else []
     text = "\n".join(lines) + "\n" + _COMMON
     text += f"    UserKnownHostsFile {_quoted(known_hosts)}\n"
     if ssh.user:
@@ -213,6 +229,16 @@ def configure(hosts: Hosts, known_hosts: str, directory: Path) -> Path:
     path.touch(mode=0o600)
     path.write_text(text)
     return path
+
+
+def _before(name: str, jump: str) -> str:
+    """Return those of the jump hosts that are before the host `name`.
+
+    >>> _before("b", "me@a,b:22,c")
+    'me@a'
+    """
+    hosts = [re.sub(r".*@|:\d+$", "", one) for one in jump.split(",")]
+    return ",".join(jump.split(",")[: hosts.index(name)]) if name in hosts else jump
 
 
 def _quoted(path: str) -> str:
@@ -272,7 +298,7 @@ _REASONS = (
     (
         r"(administratively prohibited.*|stdio forwarding failed.*|open failed: .*)",
         "the jump host leads no further: {0}",
-        "check `jump`, and AllowTcpForwarding there",
+        "check that the host is up, `jump`, and AllowTcpForwarding there",
     ),
 )
 
@@ -297,7 +323,9 @@ def why_no_connection(
             "its host key is not known", place=name, fix="compare its fingerprint, and accept it"
         )
     lines = [line.strip() for line in (*stdout, *printed.splitlines()) if line.strip()]
-    for line in reversed(lines):
+    # That a connection was closed may follow from what happened at a jump host.
+    closed = [line for line in lines if line.startswith("kex_exchange_")]
+    for line in (*reversed([one for one in lines if one not in closed]), *closed):
         for pattern, cause, fix in _REASONS if "ssh" in shell else ():
             if found := re.search(pattern, line):
                 parts = [part or "password" for part in found.groups()]

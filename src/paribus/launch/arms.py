@@ -137,7 +137,7 @@ def compose(
 ) -> Command:
     """Return the whole command of one launch, in its directory `scratch`; nothing is started."""
     selection = concrete(ready, selection, benchmark)
-    ready = replace(ready, arm=arm_at(ready.arm, selection))
+    ready = replace(ready, arm=_pinned(arm_at(ready.arm, selection), ready.container))
     wanted = program(ready.arm, selection, benchmark)
     ranks = selection.ranks if wanted.mpi else 1 + bool(wanted.server)
     each = _cores_of_a_rank(ready, selection, wanted)
@@ -229,6 +229,16 @@ def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command
         return containers.wrap_launcher(command, container, hosts=hosts, scratch=scratch)
     prefix, pocket = containers.prefix_of(ready.mpi), ready.arm.hosts.pocket
     return on_hosts.wrap(command, container, hosts=pocket, scratch=scratch, prefix=prefix)
+
+
+def _pinned(arm: Arm, engine: Mapping[str, str]) -> Arm:
+    """Return `arm` with its image by its id, if a store has it: a name may get another image."""
+    if arm.container is None or not (known := engine.get("container.image_digest")):
+        return arm
+    from paribus.containers.images import STORED
+
+    stored = arm.container.engine in STORED
+    return replace(arm, container=replace(arm.container, image=known)) if stored else arm
 
 
 def _wrapped(command: Command, arm: Arm, around: str) -> Command:

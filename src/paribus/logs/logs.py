@@ -59,10 +59,12 @@ def are_logs(paths: Sequence[Path]) -> bool:
     return any(is_directory(path) or is_log(path) for path in paths)
 
 
-def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
+def arms_of(
+    paths: Sequence[Path], fix: str = "give the folder of another arm beside it"
+) -> tuple[str, ...]:
     """Return a name for each path's arm: the part of the path that no other path has.
 
-    Raises UserError for a path that is given twice.
+    Raises UserError, with `fix`, for a path that is given twice.
 
     >>> arms_of([Path("logs/host/osu.log"), Path("logs/bridged/osu.log")])
     ('host', 'bridged')
@@ -70,11 +72,7 @@ def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
     parts = [Path(os.path.abspath(path)).parts for path in paths]  # noqa: PTH100 - links keep their names
     twice = [path for path, part in zip(paths, parts, strict=True) if parts.count(part) > 1]
     if twice:
-        raise UserError(
-            "is given twice",
-            place=_shown(twice[0]),
-            fix="give the folder of another arm beside it",
-        )
+        raise UserError("is given twice", place=_shown(twice[0]), fix=fix)
     length = next(n for n in range(1, 999) if len({part[-n:] for part in parts}) == len(parts))
     same = 0
     while same < length - 1 and len({part[-same - 1] for part in parts}) == 1:

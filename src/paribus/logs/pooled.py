@@ -151,7 +151,7 @@ def pool_of(paths: Sequence[Path]) -> Pool:
     with ExitStack() as stack:
         folders = [_opened(path, stack) for path in paths]
         sites = tuple(
-            read(name, folder) for name, folder in zip(arms_of(paths), folders, strict=True)
+            read(name, folder) for name, folder in zip(arms_of(paths, GIVE), folders, strict=True)
         )
     first, *others = sites
     labels, left = list(first.plan.metrics), dict[str, None]()

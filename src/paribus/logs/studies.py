@@ -17,6 +17,7 @@ from paribus.audit.classes import classify
 from paribus.audit.values import ERROR
 from paribus.border import exists, is_directory, printable
 from paribus.core import Difference, LeftOut, Selection, UserError, format_factor
+from paribus.core.commandline import instead_of
 from paribus.judge.conclude import Light, conclude, launch_facts
 from paribus.judge.evidence import collect
 from paribus.logs.change import Change, Changed, Measured, NotCompared, Step, changes
@@ -77,6 +78,8 @@ def are_studies(paths: Sequence[Path]) -> bool:
     other = next(path for path in paths if path not in found)
     if not exists(other):
         raise UserError("does not exist", place=printable(str(other)), fix="check the spelling")
+    if other.suffix == ".zip":
+        raise UserError("is no directory", place=printable(str(other)), fix=instead_of(other))
     raise UserError(
         f"is a study directory, and {printable(str(other))} is not: it has no file plan.json",
         place=printable(str(found[0])),

@@ -22,10 +22,9 @@ mount -t devpts -o newinstance,ptmxmode=0666 pts "$work/pts" || give_up 'no priv
 if [ -r "$here/image" ]; then
     # The images of whoever asks, read-only; and the places outside the system's own that the
     # launcher's words name, for an image has neither this MPI nor this program.
-    store=/var/lib/containers/storage
-    [ -w "$store" ] || store=${XDG_DATA_HOME:-$HOME/.local/share}/containers/storage
-    mkdir "$work/images"
-    mount --rbind "$store" "$work/images" || give_up "podman has no images in $store"
+    find_stores
+    [ -n "$stores" ] || give_up "podman has no images of the storage driver overlay in $store"
+    echo "$stores" >"$work/stores"
     prefix=${1%/*}
     for word in "${prefix%/*}" "$@"; do
         case $word in

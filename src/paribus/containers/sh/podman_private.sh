@@ -5,12 +5,10 @@ give_up() {
     echo "paribus: $1" >&2
     exit 125
 }
-store=/var/lib/containers/storage
-[ -w "$store" ] || store=${XDG_DATA_HOME:-$HOME/.local/share}/containers/storage
 mount -t tmpfs -o mode=755 run /run || give_up 'no private /run for podman'
 mkdir "$work" "$work/home" "$work/tmp" "$work/cgroup" "$work/pts" "$work/upper" "$work/work" \
-    "$work/store" "$work/images" "$work/rootfs"
-[ ! -d "$store" ] || mount --rbind "$store" "$work/images" || give_up "podman has no images in $store"
+    "$work/store" "$work/rootfs"
+find_stores
 # runc insists on finding the hierarchies of /proc/self/cgroup (see podman.sh).
 while IFS=: read -r _ names _; do
     IFS=,
@@ -81,7 +79,7 @@ driver = "overlay"
 graphroot = "$work/store"
 runroot = "$work/run"
 [storage.options]
-additionalimagestores = ["$work/images"]
 END
+[ -z "$stores" ] || echo "additionalimagestores = [\"$stores\"]" >>"$work/storage.conf"
 export CONTAINERS_CONF="$work/containers.conf" CONTAINERS_STORAGE_CONF="$work/storage.conf"
 exec "$@"
