@@ -251,12 +251,12 @@ ALLOWED = {
     ("studyfile/load.py", "'/' in wrap[0]"),
     ("studyfile/load.py", "'://' in image"),
     ("studyfile/load.py", "'argv' in one.parameters"),
+    ("studyfile/load.py", "'bind_mpi' in place.table"),
     ("studyfile/load.py", "'container' not in arm.table"),
     ("studyfile/load.py", "'blocks' in top.table.get('plan', {})"),
     ("studyfile/load.py", "'launches' in top.table.get('plan', {})"),
     ("studyfile/load.py", "'wrap_around' in place.table"),
     ("studyfile/load.py", "'{' in directory"),
-    ("studyfile/load.py", "fields.text(value).partition(':')"),
     ("studyfile/load.py", "image.partition('://')"),
     ("studyfile/load.py", "wrap[0].startswith(BUILD)"),
     # Names of figures and kinds, marks of pictures, lines of a document.

@@ -42,6 +42,7 @@ def show(
     notify: Callable[[str], None],
     launch: bool,
     anyway: bool,
+    accepted: Mapping[str, str],
     accept_keys: bool,
     detached: str = "",
 ) -> int:
@@ -49,7 +50,7 @@ def show(
 
     It is 4 where a pilot launch failed, whose output is then kept, else 0. With `launch` the
     durations come from pilot launches, which are not stored; a study that switches its platform has
-    none. `detached`: the script of the job that the study would be, "" for none.
+    none. `accepted`: reasons for differences. `detached`: the script of its own job, "" for none.
     """
     if _print_scripts(plan, detached):
         return 0
@@ -73,7 +74,7 @@ def show(
             print(f"\nno estimate of the duration (it takes pilot launches): {why_not}")
             return 0
         print("\nmaking a few pilot launches (not kept) ...", file=sys.stderr)
-        seen = pilot(plan, opened, ready, anyway=anyway)
+        seen = pilot(plan, opened, ready, accepted, anyway=anyway)
     _print_durations(plan, seen)
     if seen.logs:
         print(f"paribus: pilot launches failed; their output is in {seen.logs}", file=sys.stderr)
