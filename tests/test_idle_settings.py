@@ -207,6 +207,13 @@ def defaults(one: Benchmark) -> dict[str, Any]:
     return {key: parameter.default for key, parameter in one.parameters.items()}
 
 
+@pytest.mark.parametrize("name", ["TMPDIR", "PARIBUS_SEED", "PARIBUS_RANK"])
+def test_variables_that_each_launch_has_are_refused(name: str, tmp_path: Path) -> None:
+    """With a factor of TMPDIR both arms had that of the launch, and a verdict."""
+    arms = HERE + f'[arms.c]\nenv = {{ {name} = "/x" }}\n'
+    refused(tmp_path, f"env.{name}", "each launch", arms=arms)
+
+
 def test_ranks_change_the_program_or_are_refused(tmp_path: Path) -> None:
     alone = 0
     for name in benchmarks.BENCHMARKS:

@@ -402,7 +402,7 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
         place.refuse(key, None, *_NO_KEYS[key])
     place.only((*_ARM_KEYS, *names_of("arm")))
     env: Mapping[str, str] = place.read("env", fields.environment, {})
-    _refuse_secrets(place, env)
+    _refuse_variables(place, env)
     adapter, hosts = None, None
     if place.table.keys() & set(_HOSTS_KEYS):
         from paribus.studyfile.hosts import adapter_of, hosts_of
@@ -435,9 +435,12 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     )
 
 
-def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
-    """Refuse variables that look like secrets: the plan holds the study, with their values."""
+def _refuse_variables(place: Place, env: Mapping[str, str]) -> None:
+    """Refuse variables that each launch has, and what looks like a secret: the plan is no place."""
     for name in env:
+        if name in ("TMPDIR", "PARIBUS_SEED", "PARIBUS_RANK"):
+            fix = f'set it in a wrapper: wrap = ["env", "{name}=..."]'
+            place.refuse(f"env.{name}", None, "Paribus gives each launch its own", fix)
         if _SECRET.search(name) and name != "PWD":
             place.refuse(
                 f"env.{name}",
