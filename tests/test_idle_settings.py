@@ -151,6 +151,40 @@ def test_what_is_recorded_printed_or_screened_already_takes_no_settings(
         assert "is shown again, and nothing is launched" in capsys.readouterr().err, one.dest
 
 
+def test_options_of_links_and_models_are_refused_beside_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOKEN", "x" * 16)
+    model = "--gradient-mb 1 --input-mb 1 --compute-ms 1"
+    for line, said in (
+        ("serve . --share 1h --token-env TOKEN", "--share: is for links to a port here"),
+        ("serve . --host-name x --socket s", "--host-name: is for links to a port here"),
+        ("serve . --host-name x --address 127.0.0.2", "--host-name: is for links to a port here"),
+        (f"topology predict balance --load p2p {model}", "--gradient-mb: is of another load"),
+    ):
+        assert main(line.split()) == 2
+        assert said in capsys.readouterr().err
+    assert main(f"topology predict balance --load p2p {model} --window w.svg".split()) == 0
+
+
+def test_a_forecast_says_when_its_second_study_is_of_other_arms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored(write_study(tmp_path, plan="blocks = 8"), tmp_path / "on", lambda _: {})
+    arms = "[arms.c]\n[arms.d]\n"
+    stored(write_study(tmp_path, arms=arms, plan="blocks = 8"), tmp_path / "one", lambda _: {})
+    assert main(["forecast", "lammps", "--on", "on", "--one-node", "one"]) == 2
+    assert "says nothing of these arms" in capsys.readouterr().err
+
+
+def test_a_dry_run_shows_what_the_plan_sets(tmp_path: Path) -> None:
+    study = write_study(tmp_path, plan='margin = "7 %"\nmonitor = true\nevery = "9 s"')
+    done = paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path, code=0)
+    assert "seed 1; margin 7 %; a round every 9.0 s\n" in done.stdout
+
+
 def test_trust_and_a_dry_run(tmp_path: Path) -> None:
     study = write_study(tmp_path, arms=HERE, factor="nothing", plan="blocks = 8")
     done = paribus("run", study, "--trust", "0" * 12, cwd=tmp_path, code=2)

@@ -26,6 +26,7 @@ from paribus.core import (
     format_parameter,
     format_seconds,
     parse_price,
+    percent,
 )
 from paribus.launch.arms import Ready, compose, discreet, names_of, program
 from paribus.launch.memory import fitted
@@ -124,8 +125,10 @@ def _print_study(plan: Plan) -> None:
     arms = ", ".join(arm.name for arm in study.arms)
     print(study.question)
     print(f"factor {study.factor}; arms {arms} (the first is the reference);")
-    budget = "" if settings.budget_s is None else f"; budget {format_seconds(settings.budget_s)}"
-    print(f"seed {settings.seed}{budget}")
+    times = {"a round every": settings.every_s, "budget": settings.budget_s}
+    said = [f"margin {percent(settings.margin)}"] if settings.margin else []
+    said += [f"{what} {format_seconds(one)}" for what, one in times.items() if one]
+    print("; ".join((f"seed {settings.seed}", *said)))
     for selection in study.benchmarks:
         limit = selection.timeout_s
         ranks = count(selection.ranks, "rank") if selection.ranks else "no MPI"
