@@ -232,7 +232,7 @@ def test_keys_of_ranks_are_refused_where_none_are_started(tmp_path: Path) -> Non
     values = {"mpi": '"x"', "transport": '"tcp"', "network": '"lo"', "order": '"host"'}
     for key, value in {**values, "ranks_per_host": "1"}.items():
         arms = HERE + f'hosts = "pocket:2"\n{key} = {value}\n'
-        refused(tmp_path, f"arms.b.{key}", "no benchmark is started with it", arms=arms)
+        refused(tmp_path, f"arms.b.{key}", "no benchmark is started with MPI", arms=arms)
         load(tmp_path, arms=arms, bench=f"{ALONE}\nranks = 2")
         load(tmp_path, arms=arms, bench=f'{ALONE}\n[[benchmarks]]\nname = "latency"')
 
@@ -286,6 +286,11 @@ def test_what_no_benchmark_uses_is_refused(tmp_path: Path) -> None:
     arms = '[arms.a]\nargv = ["true"]\n[arms.b]\nargv = ["false"]\n'
     refused(tmp_path, "benchmarks", "every arm has one in its place", arms=arms)
     load(tmp_path, arms=arms, bench='name = "command"')
+    arms = HERE.replace("X", "OMP_NUM_THREADS")
+    load(tmp_path, arms=arms, bench='name = "stream"')
+    load(tmp_path, bench='name = "stream"\nthreads = 2')
+    bench = 'name = "stream"\nthreads = 2'
+    refused(tmp_path, "benchmarks", "takes the place of threads", arms=arms, bench=bench)
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,7 @@ def pilot(
     *,
     anyway: bool = False,
 ) -> Pilot:
-    """Launch the first rounds of `plan` and return what they show; raises as `execute` does.
-
-    `accepted`: reasons for differences by fact.
-    """
+    """Launch the first rounds of `plan` and return what they show; raises as `execute` does."""
     # Launches of the first rounds of a shuffled start are spread over all of it.
     first = islice(plan.blocks(), 4 * ROUNDS * len(plan.study.benchmarks))
     planned = tuple(launch for block in first for launch in block if launch.block < ROUNDS)

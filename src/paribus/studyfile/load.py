@@ -262,7 +262,12 @@ def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -
 
 
 def check_argv(top: Place, arms: Sequence[Arm], selections: Sequence[Selection]) -> None:
-    """Refuse a benchmark without a program to start, and `argv` of an arm if none uses it."""
+    """Refuse a benchmark without a program to start, and `argv` or threads that nothing uses."""
+    own = all("OMP_NUM_THREADS" in arm.env for arm in arms)
+    for one in (one for one in selections if own and not one.file and "threads" in one.parameters):
+        if one.parameters["threads"] != benchmark_of(one).parameters["threads"].default:
+            cause = f"OMP_NUM_THREADS of each arm takes the place of threads of {one.label}"
+            top.refuse("benchmarks", None, cause, "remove one of the two")
     takes = [one for one in selections if "argv" in one.parameters]
     fix = 'add argv = ["./solver", "-n", "4"]'
     for one in takes:
@@ -663,9 +668,8 @@ def _check_mpi(top: Place, study: Study) -> None:
         return
     for name, table in top.table["arms"].items():
         for key in table.keys() & set(_OF_MPI):
-            cause = "is about ranks of MPI, and no benchmark is started with it"
             fix = "remove it, or give the benchmark `command` ranks"
-            top.refuse(f"arms.{name}.{key}", None, cause, fix)
+            top.refuse(f"arms.{name}.{key}", None, "no benchmark is started with MPI", fix)
 
 
 def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:
