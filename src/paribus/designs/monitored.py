@@ -83,7 +83,7 @@ def monitored(study: Study, every_s: float | None = None) -> Study:
         raise StudyError(
             "a monitored study is one of launches without an end, and its headlines decide",
             place=study.path,
-            fix="drop monitor; or unit, builds, decides, design, allocations, [scaling], [series]",
+            fix="remove monitor or unit, builds, decides, design, allocations, [scaling], [series]",
         )
     every = settings.every_s if every_s is None else every_s
     settings = replace(settings, monitor=True, every_s=every, blocks=MOST_ROUNDS, design="standard")
