@@ -90,7 +90,9 @@ def test_hosts_are_those_of_who_measures(
 ) -> None:
     study = tmp_path / "author.toml"
     hosts = 'hosts = "node[1-2]"\nnetwork = "10.0.0.0/8"\nssh = { identity = "/home/ada/key" }'
-    study.write_text(STUDY.format(hosts=hosts, mark=tmp_path / "ran"))
+    study.write_text(
+        STUDY.format(hosts=hosts, mark=tmp_path / "ran").replace("argv", "ranks = 2\nargv")
+    )
     file = packed(tmp_path, study)
     words = ["run", str(file), "--out", str(tmp_path / "out"), *trust(file), "--dry-run"]
     words.append("--no-pilot")

@@ -34,7 +34,9 @@ from studies import paribus, write_study
 def study(folder: Path, *lines: str) -> Study:
     """Return a study whose arm b has the keys of `lines`."""
     arms = "[arms.a]\n[arms.b]\n" + "\n".join(lines) + "\n"
-    return load_study(write_study(folder, arms=arms, more="ranks = 2"))
+    path, program = write_study(folder, arms=arms, more="ranks = 2"), folder / "steady.py"
+    program.write_text(program.read_text().replace("mpi=False", "mpi=True"))
+    return load_study(path)
 
 
 GUEST = ('hosts = "node1"', 'hypervisors = "hyper1"')

@@ -88,6 +88,23 @@ def test_the_program_stays_last_and_its_environment_and_files_stay(
     assert "none" in command.argv or command.env["I_MPI_PIN"] == "0"
 
 
+@pytest.mark.parametrize("mpi", ALL, ids=str)
+@pytest.mark.parametrize("transport", ["auto", "shm", "tcp"])
+@pytest.mark.parametrize("placement", [here(*(0, 1)), HOSTS], ids=["here", "hosts"])
+def test_variables_of_an_arm_win(mpi: Mpi, transport: Transport, placement: Placement) -> None:
+    """What Paribus sets beside them would make them idle, and they may be the factor."""
+    usual = built(mpi, placement, transport)
+    mca = {"OMPI_MCA_": options(usual, "--mca"), "PRTE_MCA_": options(usual, "--prtemca")}
+    names = {f"{prefix}{key}" for prefix, keys in mca.items() for key in keys}
+    names |= {key for key in usual.env if not key.startswith("OMPI_ALLOW_RUN_AS_ROOT")}
+    program = replace(PROGRAM, env=dict.fromkeys(names, "mine"))
+    found = launch(
+        program, ranks=2, mpi=mpi, placement=placement, transport=transport, scratch="/tmp/launch-7"
+    )
+    assert {name: found.env.get(name) for name in names} == program.env
+    assert not options(found, "--mca") | options(found, "--prtemca")
+
+
 def test_open_mpi_4_and_5_take_their_daemons_settings_differently() -> None:
     four, five = built(FOUR, HOSTS), built(FIVE, HOSTS)
     assert options(four, "--mca")["plm_rsh_agent"] == "/s/agent"
@@ -124,8 +141,9 @@ def test_ms_mpi_as_its_documentation_writes_it() -> None:
     """mpiexec /hosts <num> <host1> [num1] <host2> [num2], /env <name> <value>: cc947675."""
     hosts = Placement((Slot("n1"), Slot("n1"), Slot("n2")), network="10.77.0.0/16")
     assert built(MS_MPI, hosts, "tcp").argv == (
-        *("mpiexec", "-hosts", "2", "n1", "2", "n2", "1", "-env", "COLOUR", "green"),
+        *("mpiexec", "-hosts", "2", "n1", "2", "n2", "1"),
         *("-env", "MSMPI_DISABLE_ND", "1", "-env", "MSMPI_DISABLE_SHM", "1"),
+        *("-env", "COLOUR", "green"),
         *("-env", "MPICH_NETMASK", "10.77.0.0/255.255.0.0", *PROGRAM.argv),
     )
     assert built(MS_MPI).argv[:3] == ("mpiexec", "-n", "2")

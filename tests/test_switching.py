@@ -210,7 +210,6 @@ def test_a_program_that_before_must_bring_about_is_named_before_it(tmp_path: Pat
     study = tmp_path / "study.toml"
     study.write_text(
         f'question = "Which?"\nfactor = "build"\n{arms}\n[[benchmarks]]\nname = "command"\n'
-        'argv = ["true"]\n'
     )
     done = paribus("audit", study, cwd=tmp_path, code=2)
     first, _, after = done.stderr.partition("facts, after `ln -s")

@@ -17,7 +17,10 @@ ARMS = '[arms.a]\nhosts = "pocket:2"\n{a}\n[arms.b]\nhosts = "pocket:2"\n{b}\n'
 
 def written(folder: Path, named: str, b: str = "") -> str:
     a = f'network = "{named}"'
-    return str(write_study(folder, arms=ARMS.format(a=a, b=b or a)))
+    path = write_study(folder, arms=ARMS.format(a=a, b=b or a), more="ranks = 2")
+    program = folder / "steady.py"
+    program.write_text(program.read_text().replace("mpi=False", "mpi=True"))
+    return str(path)
 
 
 @pytest.mark.parametrize("named", ["10.99.0.0/16", "ib7", "fd00::/8"])

@@ -141,7 +141,7 @@ def test_a_link_is_read_from_its_table() -> None:
         ({"rate": "0 Gbit"}, "100 kbit to 100 Gbit"),
         ({"rate": "-1 Gbit"}, "is not a rate"),
         ({"delay": 5}, "no unit"),
-        ({"delay": "0 s"}, "leave delay out"),
+        ({"delay": "0 s"}, "is not above 0"),
         ({"delay": "2 s"}, "up to 1 s"),
         ({"loss": "0 %"}, "outside 0 to 100 %"),
         ({"loss": "100 %"}, "outside 0 to 100 %"),

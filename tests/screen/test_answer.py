@@ -363,8 +363,8 @@ def test_what_is_busy_on_the_slow_node_alone_is_the_first_cause(tmp_path: Path) 
     [
         ([], "one of the two says which nodes"),
         (["pocket:3", "--scheduler", "slurm:p"], "one of the two says which nodes"),
-        (["pocket:3", "--unit", "s"], "wall time is in s"),
-        (["pocket:3", "--regex", "(.*)"], "there is no command"),
+        (["pocket:3", "--unit", "s"], "--unit: applies to --regex"),
+        (["pocket:3", "--regex", "(.*)"], "--regex: applies to --command"),
         (["pocket:3", "--command", "x", "--regex", "(.*)", "--unit", "it/s"], "is a rate: more"),
         (["--scheduler", "pbs:q"], "is no partition of Slurm"),
     ],

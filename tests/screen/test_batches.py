@@ -74,7 +74,7 @@ def test_a_batch_of_another_screen_is_refused(fleet: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("n[1-9]",), "only jobs wait"),
+        (("n[1-9]",), "--wait: applies to --scheduler"),
         (("--scheduler", "slurm:p", "--links"), "links between batches"),
         (("--scheduler", "slurm:p", "--partners", "1"), "with two others"),
     ],

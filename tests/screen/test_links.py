@@ -182,4 +182,4 @@ def test_what_no_pair_can_measure_is_refused(benchmarks: list[str], command: str
 def test_racks_of_a_screen_of_nodes_are_refused(tmp_path: Path) -> None:
     done = paribus("screen", "pocket:4", "--rack", "h[1-2]", cwd=tmp_path)
     assert done.returncode == 2
-    assert "racks matter to links alone" in done.stderr
+    assert "--rack: applies to --links" in done.stderr

@@ -101,7 +101,7 @@ BENCHMARKS = (
                 for axis in "xyz"
             },
             "seconds": Parameter(
-                3, positive, "how long it measures; an official rating takes 1800"
+                3, positive, "of measuring; a rating takes 1800", needs=("sets", None)
             ),
             "sets": Parameter(None, positive, "of 50 iterations, instead of those seconds"),
         },

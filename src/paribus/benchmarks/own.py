@@ -190,7 +190,7 @@ BENCHMARKS = (
                 "mpi", one_of("mpi", "sockets"), "MPI, or TCP connections of its own"
             ),
             "receiver": Parameter(
-                None, address, "address of rank 0's host for the sockets, instead of its name"
+                None, address, "address of rank 0, instead of its host", needs=("over", "sockets")
             ),
         },
     ),

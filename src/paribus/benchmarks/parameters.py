@@ -162,13 +162,7 @@ def real(value: Any) -> float:
 
 
 one_of = fields.one_of
-
-
-def flag(value: Any) -> bool:
-    """Return true or false."""
-    if not isinstance(value, bool):
-        raise ValueError("use true or false")
-    return value
+flag = one_of(True, False)
 
 
 def word(value: Any) -> str:

@@ -8,6 +8,7 @@ A reader is a function from the value of a key to a checked one; it raises Value
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -186,11 +187,11 @@ def confidence(value: Any) -> float:
 
 
 def one_of(*words: Any) -> Callable[[Any], Any]:
-    """Return a reader of one of `words`."""
+    """Return a reader of one of `words`; 1 is not true."""
 
     def read(value: Any) -> Any:
-        if value not in words:
-            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
+        if (type(value), value) not in ((type(word), word) for word in words):
+            raise ValueError(f"use one of {', '.join(map(json.dumps, words))}")
         return value
 
     return read

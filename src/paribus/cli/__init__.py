@@ -10,6 +10,7 @@ import argparse
 import difflib
 import importlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -136,7 +137,10 @@ class _Parser(argparse.ArgumentParser):
         self._refuse(word if of_one else "", cause if of_one else message, "")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Return the arguments and an empty list; exits with code 2 if words are left over."""
+        """Return the arguments and an empty list.
+
+        Exits with code 2 if words are left over, or an option lacks the one that it belongs to.
+        """
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             name = unknown[0].partition("=")[0]
@@ -147,6 +151,12 @@ class _Parser(argparse.ArgumentParser):
                 hint = f"did you mean {close[0]}? " if close else ""
                 self._refuse(name, "no such option", hint)
             self._refuse(repr(unknown[0]), "one argument too many", "")
+        for one in self._actions:  # an option "with --to: ..." changes nothing without --to
+            needed = re.match(r"with (--[a-z-]+)[:,]", one.help or "")
+            lacking = needed and not getattr(found, self._option_string_actions[needed[1]].dest)
+            if needed and lacking and getattr(found, one.dest) != one.default:
+                hint = f"add {needed[1]}, or leave it out; "
+                self._refuse(one.option_strings[0], f"applies to {needed[1]}", hint)
         return found, unknown
 
     def _refuse(self, word: str, cause: str, hint: str) -> NoReturn:

@@ -50,7 +50,8 @@ def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """
     for side, what in (("a", "command of the reference"), ("b", "command compared with it")):
         parser.add_argument(f"--{side}", metavar="CMD", required=required, help=what)
-        parser.add_argument(f"--{side}-name", metavar="NAME", default=side, help=f"name of {side}")
+        named = f"with --{side}: its name"
+        parser.add_argument(f"--{side}-name", metavar="NAME", default=side, help=named)
         parser.add_argument(
             f"--{side}-env",
             metavar="X=1",
@@ -66,9 +67,7 @@ def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--success", metavar="TEXT", help="text in the output of a successful launch"
     )
-    parser.add_argument(
-        "--name", default="ab", help="name of study file and directory (that of the verb)"
-    )
+    parser.add_argument("--name", default="ab", help="with --a: name of file and directory")
     parser.add_argument("--budget", metavar="TIME", help='stop after this time, such as "5 min"')
     parser.add_argument("--blocks", metavar="N", type=int, help="most pairs of launches (60)")
     parser.add_argument(
@@ -142,9 +141,6 @@ def _is_of(directory: Path, study: Path) -> bool:
 
 def _study(arguments: argparse.Namespace) -> str:
     """Return the text of the study file; raises UserError for options that do not go together."""
-    if not arguments.regex and (arguments.unit or arguments.higher):
-        fix = "add --regex '...' for a figure that the commands print"
-        raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)
     if arguments.regex and not arguments.unit:
         raise UserError("a figure has a unit", place="--regex", fix="add --unit s")
     if arguments.a_name == arguments.b_name:

@@ -26,6 +26,7 @@ from paribus.core import (
     format_parameter,
     format_seconds,
     parse_price,
+    percent,
 )
 from paribus.launch.arms import Ready, compose, discreet, names_of, program
 from paribus.launch.memory import fitted
@@ -42,6 +43,7 @@ def show(
     notify: Callable[[str], None],
     launch: bool,
     anyway: bool,
+    accepted: Mapping[str, str],
     accept_keys: bool,
     detached: str = "",
 ) -> int:
@@ -49,7 +51,7 @@ def show(
 
     It is 4 where a pilot launch failed, whose output is then kept, else 0. With `launch` the
     durations come from pilot launches, which are not stored; a study that switches its platform has
-    none. `detached`: the script of the job that the study would be, "" for none.
+    none. `accepted`: reasons for differences. `detached`: the script of its own job, "" for none.
     """
     if _print_scripts(plan, detached):
         return 0
@@ -73,7 +75,7 @@ def show(
             print(f"\nno estimate of the duration (it takes pilot launches): {why_not}")
             return 0
         print("\nmaking a few pilot launches (not kept) ...", file=sys.stderr)
-        seen = pilot(plan, opened, ready, anyway=anyway)
+        seen = pilot(plan, opened, ready, accepted, anyway=anyway)
     _print_durations(plan, seen)
     if seen.logs:
         print(f"paribus: pilot launches failed; their output is in {seen.logs}", file=sys.stderr)
@@ -123,8 +125,10 @@ def _print_study(plan: Plan) -> None:
     arms = ", ".join(arm.name for arm in study.arms)
     print(study.question)
     print(f"factor {study.factor}; arms {arms} (the first is the reference);")
-    budget = "" if settings.budget_s is None else f"; budget {format_seconds(settings.budget_s)}"
-    print(f"seed {settings.seed}{budget}")
+    times = {"a round every": settings.every_s, "budget": settings.budget_s}
+    said = [f"margin {percent(settings.margin)}"] if settings.margin else []
+    said += [f"{what} {format_seconds(one)}" for what, one in times.items() if one]
+    print("; ".join((f"seed {settings.seed}", *said)))
     for selection in study.benchmarks:
         limit = selection.timeout_s
         ranks = count(selection.ranks, "rank") if selection.ranks else "no MPI"

@@ -53,6 +53,11 @@ def forecast(arguments: argparse.Namespace) -> int:
 
     judgement = _judged(arguments.on)
     nodes = _one_node(_judged(arguments.one_node)) if arguments.one_node else {}
+    if arguments.one_node and not nodes.keys() & {arm.name for arm in judgement.study.arms}:
+        fix = f"name a study of the arms of {arguments.on} that has a ratio of their times"
+        raise UserError(
+            "says nothing of these arms", place=f"--one-node {arguments.one_node}", fix=fix
+        )
     found = list(_found(judgement, arguments.profiles, nodes))
     if not found and any(one.benchmark == "replay" for one in judgement.study.benchmarks):
         fix = "continue the study: paribus run STUDY --out DIR --resume"

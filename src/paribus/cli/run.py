@@ -100,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--every",
         metavar="TIME",
         type=seconds,
-        help='with --monitor: start a round at this interval, such as "10 min"',
+        help='monitor, a round at this interval, such as "10 min"',
     )
     parser.add_argument(
         "--detach",
@@ -178,12 +178,12 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     from paribus.cli import shipped
 
     check_limits()
-    _check_options(arguments)
     accepted = parse_accepted(arguments.accept)
     path = shipped.find_study(arguments.study)
+    _check_options(arguments, path)
     publications = shipped.read_published(arguments.beside)
     frozen = None
-    if arguments.resume and not arguments.dry_run:  # to load a study executes its benchmark files
+    if arguments.resume:  # to load a study executes its benchmark files
         from paribus.cli.resumed import plan_to_resume
 
         frozen = plan_to_resume(path, arguments.out, arguments.trust)
@@ -232,12 +232,14 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         return run_in(directory, arguments, study, accepted, publications)
 
 
-def _check_options(arguments: argparse.Namespace) -> None:
-    """Raise UserError for an option without the one that it belongs to."""
-    for option, needed in (("no_pilot", "dry_run"), ("detach_option", "detach")):
-        if getattr(arguments, option) and not getattr(arguments, needed):
-            place, other = (f"--{one.replace('_', '-')}" for one in (option, needed))
-            raise UserError(f"applies to {other}", place=place, fix=f"add {other}, or leave it out")
+def _check_options(arguments: argparse.Namespace, path: Path) -> None:
+    """Raise UserError for an option that would change nothing for the study at `path`."""
+    if arguments.trust and not (arguments.resume or path.suffix == BUNDLE):
+        fix = "leave it out: a study file that you name is trusted"
+        raise UserError("applies to --resume and FILE.zip", place="--trust", fix=fix)
+    if arguments.resume and arguments.dry_run:
+        fix = "leave --resume out: what is resumed keeps its plan"
+        raise UserError("a dry run shows a new plan", place="--dry-run --resume", fix=fix)
 
 
 def _alone(arguments: argparse.Namespace, study: Study) -> Study:
@@ -246,9 +248,6 @@ def _alone(arguments: argparse.Namespace, study: Study) -> Study:
         return study
     from paribus.designs.calibrate import alone
 
-    if arguments.against is None:
-        fix = "say which stored days: --against FOLDER"
-        raise UserError("compares with stored days", place="--alone", fix=fix)
     if arguments.fail_on:
         fix = "leave it out: an arm alone has no verdict"
         raise UserError("is about a verdict", place="--fail-on", fix=fix)
@@ -299,6 +298,7 @@ def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:
         notify=_announce,
         launch=not arguments.no_pilot,
         anyway=arguments.anyway,
+        accepted=parse_accepted(arguments.accept),
         accept_keys=arguments.accept_host_keys,
         detached=script,
     )

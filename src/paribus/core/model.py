@@ -245,6 +245,7 @@ class Parameter:
     `read` turns the TOML value into the value for `command`; it raises ValueError with the fix.
     A study that does not set a `required` one is refused. The default is dropped if the study sets
     the parameter named `unless`: it describes an input that ships, not one of the user's own.
+    `needs` is another parameter and the only value of it with which this one changes anything.
     """
 
     default: Any
@@ -252,6 +253,7 @@ class Parameter:
     help: str
     required: bool = False
     unless: str = ""
+    needs: tuple[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

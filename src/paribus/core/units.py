@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def toml_list(words: Iterable[str]) -> str:
@@ -39,20 +39,23 @@ _BYTES = {
     "TB": 1000**4,
 }
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+MOST_SECONDS = 1e9
+"""The longest duration: clocks count no further than some hundred years."""
+
 _RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9}
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
-def _split(text: str, units: dict[str, float], what: str, example: str) -> tuple[float, str]:
-    """Return number and unit of "4 KiB"; raises ValueError, which names `what` and `example`."""
+def _quantity(text: str, units: Mapping[str, float], what: str, example: str) -> float:
+    """Return "4 KiB" in the base unit; raises ValueError, which names `what` and `example`."""
     match = _QUANTITY.fullmatch(text)
     known = ", ".join(units)
-    if match is None or not math.isfinite(float(match[1])):
+    if match is None or not math.isfinite(float(match[1]) * units.get(match[2], 1)):
         raise ValueError(f"{text!r} is not {what}; write for example {example!r}")
     if match[2] not in units:
         cause = f"unit {match[2]!r} is unknown" if match[2] else "the unit is missing"
         raise ValueError(f"{text!r}: {cause}; use one of {known}, for example {example!r}")
-    return float(match[1]), match[2]
+    return float(match[1]) * units[match[2]]
 
 
 def parse_bytes(text: str | int) -> int:
@@ -69,8 +72,7 @@ def parse_bytes(text: str | int) -> int:
         if text < 0:
             raise ValueError(f"{text} is a negative number of bytes")
         return text
-    number, unit = _split(text, {k: float(v) for k, v in _BYTES.items()}, "a size", "4 KiB")
-    size = number * _BYTES[unit]
+    size = _quantity(text, _BYTES, "a size", "4 KiB")
     if size != int(size):
         raise ValueError(f"{text!r} is not a whole number of bytes")
     return int(size)
@@ -82,15 +84,18 @@ _PRICE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?) ?([^\W\d_]{1,12}|[$€£¥
 def parse_seconds(text: str) -> float:
     """Return the duration that `text` names, in seconds.
 
-    Raises ValueError without a unit: a study never guesses between seconds and minutes.
+    Raises ValueError without a unit (a study never guesses between seconds and minutes), for 0, and
+    beyond MOST_SECONDS.
 
     >>> parse_seconds("30 min"), parse_seconds("250 ms")
     (1800.0, 0.25)
     """
     if not isinstance(text, str):
         raise ValueError(f"{text!r} has no unit; write for example '{text} s'")
-    number, unit = _split(text, _SECONDS, "a duration", "2 s")
-    return number * _SECONDS[unit]
+    seconds = _quantity(text, _SECONDS, "a duration", "2 s")
+    if not 0 < seconds <= MOST_SECONDS:
+        raise ValueError(f"{text!r} is not above 0, or is longer than 30 years")
+    return seconds
 
 
 def parse_price(text: str) -> tuple[float, str]:
@@ -117,8 +122,7 @@ def parse_rate(text: str) -> int:
     """
     if not isinstance(text, str):
         raise ValueError(f"{text!r} has no unit; write for example '1 Gbit'")
-    number, unit = _split(text.strip().removesuffix("/s"), _RATES, "a rate", "1 Gbit")
-    return round(number * _RATES[unit])
+    return round(_quantity(text.strip().removesuffix("/s"), _RATES, "a rate", "1 Gbit"))
 
 
 def parse_share(text: str | float) -> float:

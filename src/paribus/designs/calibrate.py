@@ -52,11 +52,11 @@ def arms_of(study: Study) -> int:
 def calibrated(study: Study) -> Study:
     """Return `study` as one that compares its reference with itself.
 
-    Raises StudyError for one that has no end.
+    Raises StudyError for one that has no end, or several allocations.
     """
-    if study.settings.monitor:
-        fix = "remove monitor from [plan]"
-        raise StudyError("a calibration has an end", place=study.path, fix=fix)
+    if study.settings.monitor or study.settings.allocations:
+        fix = "remove monitor and allocations from [plan]"
+        raise StudyError("a calibration has an end, in one allocation", place=study.path, fix=fix)
     reference = study.arms[0]
     settings = replace(study.settings, design="calibrate")
     if reference.hosts and reference.hosts.scheduler:

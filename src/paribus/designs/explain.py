@@ -304,6 +304,7 @@ def _other_design(study: Study) -> str:
         "builds": settings.unit == "build",
         'layout = "duet"': settings.layout == "duet",
         "monitor": settings.monitor,
+        "allocations": settings.allocations > 0,
         "[scaling]": study.scaling is not None,
         f'decides = "{settings.decides}"': settings.decides != "headline",
     }

@@ -78,11 +78,12 @@ def monitored(study: Study, every_s: float | None = None) -> Study:
     Raises StudyError where only a study with an end makes sense.
     """
     settings = study.settings
-    if settings.unit != "launch" or settings.decides != "headline" or settings.design == "few":
+    other = study.scaling or settings.unit != "launch" or settings.decides != "headline"
+    if other or settings.design not in ("auto", "standard"):
         raise StudyError(
             "a monitored study is one of launches without an end, and its headlines decide",
             place=study.path,
-            fix='remove unit = "session", builds, decides and design = "few", or do not monitor',
+            fix="remove monitor or unit, builds, decides, design, allocations, [scaling], [series]",
         )
     every = settings.every_s if every_s is None else every_s
     settings = replace(settings, monitor=True, every_s=every, blocks=MOST_ROUNDS, design="standard")

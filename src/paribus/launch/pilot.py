@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from paribus.audit.accepted import add_accepted
 from paribus.core import State
 from paribus.launch.arms import Ready
 from paribus.launch.execute import execute
@@ -48,7 +49,12 @@ def refusal(plan: Plan) -> str:
 
 
 def pilot(
-    plan: Plan, stations: Mapping[str, Station], ready: Mapping[str, Ready], *, anyway: bool = False
+    plan: Plan,
+    stations: Mapping[str, Station],
+    ready: Mapping[str, Ready],
+    accepted: Mapping[str, str],
+    *,
+    anyway: bool = False,
 ) -> Pilot:
     """Launch the first rounds of `plan` and return what they show; raises as `execute` does."""
     # Launches of the first rounds of a shuffled start are spread over all of it.
@@ -61,6 +67,7 @@ def pilot(
         tempfile.TemporaryDirectory(dir=next(iter(stations.values())).here) as folder,
         Store(Path(folder), write=True) as store,
     ):
+        add_accepted(store.directory, accepted)
         execute(short, store, stations, ready, lambda _: None, anyway=anyway)
         stored = list(store.launches())
         logs = _kept(store) if any(_failed(one) for one in stored) else None

@@ -185,11 +185,13 @@ LIKELY = (
 
 def refuse_options(arguments: argparse.Namespace) -> None:
     """Raise UserError for options that do not fit recordings, or a study; and for one recording."""
-    if len(arguments.what) > 1:
-        if arguments.hosts or arguments.accept_host_keys:
-            place = "--hosts" if arguments.hosts else "--accept-host-keys"
-            fix = "leave it out, or audit a study: recordings are of machines already reached"
-            raise UserError("is not possible with recordings", place=place, fix=fix)
+    several = len(arguments.what) > 1
+    to_reach = arguments.hosts or arguments.accept_host_keys
+    if to_reach and (several or is_directory(Path(arguments.what[0]))):
+        place = "--hosts" if arguments.hosts else "--accept-host-keys"
+        fix = "leave it out, or audit a study file: these machines were reached already"
+        raise UserError("reaches no host", place=place, fix=fix)
+    if several:
         return
     (what,) = arguments.what
     if Path(what).suffix in _PACKED or is_file(Path(what) / UNPACKED):

@@ -229,6 +229,11 @@ def _judged(
         fix = f"to see published figures beside yours: {typed(('--beside', printed[0]))}"
         raise UserError("is neither a log nor a table", place=str(printed[0]), fix=fix)
     if printed:
+        if any(asked) or answers != imported.Answers():
+            fix = f"leave out --{', --'.join(FIXED).replace('_', '-')}"
+            raise UserError(
+                "are published figures, shown as they are", place=str(paths[0]), fix=fix
+            )
         return alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):
         paired = pairing.pair_logs(*logs.find_logs(paths), *asked, answers.moves)

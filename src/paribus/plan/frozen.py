@@ -280,14 +280,19 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
             )
 
 
+_AS_WRITTEN = {"settings": "plan", **{f"{one}_s": one for one in ("budget", "every", "timeout")}}
+"""Keys of a study file that have another name in a plan."""
+
+
 def _changed(before: Any, now: Any) -> str:
     """Return the first key in which two tables of a study differ, as its file has it."""
     words = []
     while isinstance(before, dict) and isinstance(now, dict) and before != now:
         # None and no such key differ too: a plan of an older version lacks newer parameters.
         key = next(one for one in {**before, **now} if before.get(one, ...) != now.get(one, ...))
-        before, now = (_by_name(one.get(key)) for one in (before, now))
-        words.append({"settings": "plan"}.get(key, key))
+        none: Any = {} if key == "asked" else None
+        before, now = (_by_name(one.get(key, none)) for one in (before, now))
+        words.append(_AS_WRITTEN.get(key, key))
     return ".".join(one for one in words if one not in ("parameters", "asked"))
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks.command import better
+from paribus.cli import parser_of
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
 from paribus.core import Scheduler, Selection, StoreError, UserError, fold
@@ -40,12 +41,9 @@ from paribus.screen.printed import print_answer, print_commands, to_json
 from paribus.screen.slurm import lent, partition_of, smallest_batch, switches
 from paribus.store import Gathered, Store
 
-_OF_LAUNCHES = (
-    *("with", "links", "rack", "command", "directory", "regex", "unit", "higher", "margin"),
-    *("network", "resume", "dry_run", "out", "budget", "at_once", "scheduler", "wait"),
-)
-"""The options of launches, which a screen that is shown again does not make."""
-_NAMES = {"with": "benchmarks", "rack": "racks", "network": "networks"}
+_OF_ANSWERS = ("hosts", "json", "earlier", "drain", "kubectl", "fail_on")
+"""What the command line may say where a screen is shown again; the rest is about launches."""
+_NAMES = {"benchmarks": "with", "racks": "rack", "networks": "network"}
 
 
 def executed(arguments: argparse.Namespace) -> int:
@@ -64,9 +62,10 @@ def executed(arguments: argparse.Namespace) -> int:
         if arguments.dry_run:
             return 0
         return _shown(arguments, directory)
-    for option in _OF_LAUNCHES:
-        if getattr(arguments, _NAMES.get(option, option)):
-            place = f"--{option.replace('_', '-')}"
+    usual = vars(parser_of(["screen"]).parse_args(["screen"]))
+    for option, value in vars(arguments).items():
+        if option not in _OF_ANSWERS and value != usual[option]:
+            place = f"--{_NAMES.get(option, option).replace('_', '-')}"
             cause = f"{directory} is shown again, and nothing is launched"
             fix = f"leave it out; the command line of its screen with --out {directory} --resume"
             raise UserError(cause, place=place, fix=f"{fix} continues it")
@@ -81,24 +80,15 @@ def _check(arguments: argparse.Namespace) -> None:
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
     elif arguments.dry_run and arguments.json:
         cause, place, fix = "there is no answer yet", "--dry-run --json", "leave --json out"
-    elif arguments.racks and not arguments.links:
-        cause, place, fix = "racks matter to links alone", "--rack", "add --links"
     elif len(arguments.networks) > 1 and not arguments.links:
         cause, place = "several networks matter to links alone", "--network"
         fix = "add --links, or name one"
-    elif arguments.wait and not arguments.scheduler:
-        cause, place, fix = "only jobs wait", "--wait", "add --scheduler slurm:PARTITION"
     elif arguments.wait and arguments.links:
         cause, place = "links between batches would not be measured", "--links --wait"
         fix = "leave --wait out"
     elif arguments.wait and arguments.partners < 2:
         cause, place = "a node is compared with two others at least", "--partners"
         fix = "name more"
-    elif not arguments.regex and (arguments.unit or arguments.higher):
-        cause, place = "wall time is in s, lower is better", "--unit, --higher"
-        fix = "add --regex '...' for a figure that the command prints"
-    elif (arguments.regex or arguments.directory) and not arguments.command:
-        cause, place, fix = "there is no command", "--regex, --directory", "add --command CMD"
     if cause:
         raise UserError(cause, place=place, fix=fix)
     _figure(arguments)

@@ -26,7 +26,7 @@ BENCHMARK = 'a benchmark, with parameters: "cg ranks=4" (repeatable; memory_band
 MARGIN = "ignore smaller differences: 5%%, or ep=2%% (repeatable; 4%%, gpu_gemm 8%%)"
 NETWORK = "CIDR or interface for MPI (with --links repeatable: each is measured)"
 RACK = "with --links: nodes of one switch (repeatable; Slurm knows its own)"
-WAIT = "screen all its nodes, in batches as they become free within TIME"
+WAIT = "with --scheduler: all its nodes, in batches as they become free within TIME"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--links", help="pairs of nodes: latency and bandwidth both ways")
     several("--rack", dest="racks", metavar="NODES", help=RACK)
     add("--command", metavar="CMD", default="", help="a program of your own")
-    where = 'working directory on the nodes (this one); "{scratch}": its own'
+    where = 'with --command: where on the nodes it works (here); "{scratch}": its own'
     add("--directory", metavar="DIR", help=where)
     add("--regex", help="with --command: its one group is the figure, not time")
     add("--unit", help="with --regex: the unit of the figure")
@@ -77,7 +77,7 @@ def _add_course(parser: argparse.ArgumentParser) -> None:
     number("--step", default=64, help="launches that begin in a second (64; 0: all)")
     partition = "screen its idle nodes, in one job"
     add("--scheduler", metavar="slurm:PARTITION", default="", help=partition)
-    duration("--time", default="1 h", help="time limit of that job (1 h)")
+    duration("--time", default=3600.0, help="with --scheduler: limit of that job (1 h)")
     duration("--wait", help=WAIT)
     number("--partners", default=8, help="with --wait: fewest other nodes in a batch (8)")
 

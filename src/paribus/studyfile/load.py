@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from paribus.benchmarks import benchmark_of, suite_of
 from paribus.benchmarks.parameters import argv, located
 from paribus.border import Place, exists, fields, read_toml
 from paribus.core import (
     BUILD,
     MOST_BUILDS,
     SEED,
-    Adapter,
     Arm,
     Benchmark,
     Container,
@@ -43,51 +43,8 @@ from paribus.core import (
 )
 from paribus.designs import DESIGNS, design_of, least_blocks
 from paribus.stats.looks import LONGER
+from paribus.stats.summary import LEAST_SAMPLES
 from paribus.studyfile import switches
-
-_ADAPTER_KEYS = ("device", "port", "gid_index")
-
-
-def adapter_of(place: Place) -> Adapter | None:
-    """Return the adapter that the arm at `place` names, None if it names none.
-
-    A text is DEVICE or DEVICE:PORT. Notes or raises StudyError as Place does.
-    """
-    given = place.table.get("adapter")
-    if given is None:
-        return None
-    from paribus.tools.perftest import device, gid_index
-
-    if given == "?":
-        place.refuse(
-            "adapter",
-            None,
-            "this study has no adapter of its own",
-            'name its RDMA device (`rdma link` lists them): adapter = "mlx5_0"; `paribus new NAME`'
-            " writes a copy of the study to edit",
-        )
-    if place.table.get("transport", "auto") != "auto":
-        place.refuse("transport", place.table["transport"], "leaves the adapter out", "remove it")
-    if not isinstance(given, dict):
-        return place.read("adapter", _adapter, None)
-    table = place.within(f"{place.path}.adapter", given)
-    table.only(_ADAPTER_KEYS)
-    return Adapter(
-        device=table.need("device", device, 'device = "mlx5_0"'),
-        port=table.read("port", fields.whole(1, 255), 1),
-        gid_index=table.read("gid_index", gid_index, None),
-    )
-
-
-def _adapter(value: Any) -> Adapter:
-    """Return the adapter of a text, DEVICE or DEVICE:PORT."""
-    from paribus.tools.perftest import device
-
-    name, _, port = fields.text(value).partition(":")
-    if port and not (port.isdecimal() and 1 <= int(port) <= 255):
-        raise ValueError('write DEVICE or DEVICE:PORT, such as "mlx5_0:1"')
-    return Adapter(device(name), int(port or 1))
-
 
 _CONTAINER_KEYS = ("engine", "network", "each", "image", "bind_mpi", "devices", "gpu", "options")
 ENGINES = ("namespace", "podman", "docker", "apptainer", "singularity", "charliecloud")
@@ -122,6 +79,8 @@ def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | N
     elif image and "://" in image and engine != "namespace":
         get = f"`{typed((engine, 'pull', image))}`, then give the name that `{engine} images` shows"
         place.refuse("image", image, "is not a name of the local store", get)
+    if image is None and "bind_mpi" in place.table:
+        place.refuse("bind_mpi", None, "without an image there is one MPI", "remove it")
     found = Container(
         engine=engine,
         network=place.read("network", networks, "bridge" if each == "host" else "host"),
@@ -303,7 +262,12 @@ def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -
 
 
 def check_argv(top: Place, arms: Sequence[Arm], selections: Sequence[Selection]) -> None:
-    """Refuse a benchmark without a program to start, and `argv` of an arm if none uses it."""
+    """Refuse a benchmark without a program to start, and `argv` or threads that nothing uses."""
+    own = all("OMP_NUM_THREADS" in arm.env for arm in arms)
+    for one in (one for one in selections if own and not one.file and "threads" in one.parameters):
+        if one.parameters["threads"] != benchmark_of(one).parameters["threads"].default:
+            cause = f"OMP_NUM_THREADS of each arm takes the place of threads of {one.label}"
+            top.refuse("benchmarks", None, cause, "remove one of the two")
     takes = [one for one in selections if "argv" in one.parameters]
     fix = 'add argv = ["./solver", "-n", "4"]'
     for one in takes:
@@ -311,6 +275,9 @@ def check_argv(top: Place, arms: Sequence[Arm], selections: Sequence[Selection])
         if lacking:
             cause = f"{one.label} has no program to start in {', '.join(lacking)}"
             top.refuse("benchmarks", None, cause, f"{fix} to it, or to every arm")
+        if one.parameters["argv"] and all(arm.argv for arm in arms):
+            cause = f"{one.label} has an argv, and every arm has one in its place"
+            top.refuse("benchmarks", None, cause, "remove that of the benchmark")
     for arm in arms:
         if arm.argv and not takes:
             fix = 'add a benchmark with name = "command", or remove argv'
@@ -440,14 +407,13 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
         place.refuse(key, None, *_NO_KEYS[key])
     place.only((*_ARM_KEYS, *names_of("arm")))
     env: Mapping[str, str] = place.read("env", fields.environment, {})
-    _refuse_secrets(place, env)
-    adapter: Adapter | None = None
-    with place.noting():
-        adapter = adapter_of(place)
-    hosts = None
+    _refuse_variables(place, env)
+    adapter, hosts = None, None
     if place.table.keys() & set(_HOSTS_KEYS):
-        from paribus.studyfile.hosts import hosts_of
+        from paribus.studyfile.hosts import adapter_of, hosts_of
 
+        with place.noting():
+            adapter = adapter_of(place)
         hosts = hosts_of(place, folder)
     container = container_of(place, folder, hosts)
     has_hosts = hosts is not None or (container is not None and container.each == "host")
@@ -474,9 +440,12 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     )
 
 
-def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
-    """Refuse variables that look like secrets: the plan holds the study, with their values."""
+def _refuse_variables(place: Place, env: Mapping[str, str]) -> None:
+    """Refuse variables that each launch has, and what looks like a secret: the plan is no place."""
     for name in env:
+        if name in ("TMPDIR", "PARIBUS_SEED", "PARIBUS_RANK"):
+            fix = f'set it in a wrapper: wrap = ["env", "{name}=..."]'
+            place.refuse(f"env.{name}", None, "Paribus gives each launch its own", fix)
         if _SECRET.search(name) and name != "PWD":
             place.refuse(
                 f"env.{name}",
@@ -491,7 +460,8 @@ def selections_of(
     top: Place, folder: Path, notify: Callable[[str], None] | None
 ) -> tuple[tuple[Selection, ...], Mapping[str, Any]]:
     """Return the benchmarks of a study file, and the fields of Study that keys of lenses give."""
-    read = partial(_selection, folder=folder, tools=_tools(top), notify=notify)
+    tools = _tools(top)
+    read = partial(_selection, folder=folder, tools=tools, notify=notify)
     of_lenses = [keys.study(top, folder) for keys in keys_of(top, "study")]
     adds = [table for one in of_lenses for table in one.adds]
     if adds:  # such as replays of a profile
@@ -511,6 +481,9 @@ def selections_of(
     if twice := next((one for one in labels if labels.count(one) > 1), None):
         fix = 'give one of them another name: label = "..."'
         top.refuse("benchmarks", None, f"two benchmarks are called {twice!r}", fix)
+    for suite in tools.keys() - {suite_of(one.benchmark) for one in found if not one.file}:
+        with top.noting():
+            top.refuse(f"tools.{suite}", None, "no benchmark here is one of it", "remove it")
     values = {key: value for one in of_lenses for key, value in one.values.items()}
     fields_of_study = values.keys() & Study.__dataclass_fields__.keys()
     others = {key: value for key, value in values.items() if key not in fields_of_study}
@@ -568,6 +541,11 @@ def _selection(
     if not _NAME.fullmatch(label):
         place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")
     ranks = place.read("ranks", fields.whole(1, 1_000_000), benchmark.ranks)
+    endpoints = place.read("endpoints", fields.endpoints, fields.ENDPOINTS)
+    samples = 1 if benchmark.name == "command" else parameters.get("samples")
+    if file is None and samples and samples < (least := LEAST_SAMPLES[endpoints[0]]):
+        cause = f"the first takes {least} samples of a launch, and there are {samples}"
+        place.refuse("endpoints", None, cause, 'let the first be "median" or "min"')
     if file is None and len(place.problems or ()) == problems:
         _check_command(place, benchmark, Request(parameters, ranks))
     return Selection(
@@ -578,7 +556,7 @@ def _selection(
         timeout_s=place.read("timeout", parse_seconds, None),
         file=str(file) if file else None,
         file_sha256=digest,
-        endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
+        endpoints=endpoints,
     )
 
 
@@ -593,6 +571,10 @@ def _parameters(place: Place, benchmark: Benchmark) -> dict[str, Any]:
     for key, one in benchmark.parameters.items():
         if key not in place.table and found.get(one.unless) is not None:
             found[key] = None
+        if key in place.table and one.needs and found[one.needs[0]] != one.needs[1]:
+            with place.noting():
+                cause = f"changes nothing beside {one.needs[0]} = {found[one.needs[0]]!r}"
+                place.refuse(key, None, cause, "remove one of the two")
     return found
 
 
@@ -610,10 +592,13 @@ def _parameter(place: Place, key: str, parameter: Parameter) -> Any:
 def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None:
     """Refuse what no command line can be made of, such as one rank of a benchmark for two."""
     try:
-        benchmark.command(request)
+        program = benchmark.command(request)
     except UserError as error:
         where = f"{place.file}: {place.path}: {error.place}"
         raise StudyError(error.cause, place=where, fix=error.fix) from error
+    if not program.mpi and request.ranks not in (benchmark.ranks, 1 + bool(program.server)):
+        cause = f"{benchmark.name} is not started with MPI"
+        place.refuse("ranks", request.ranks, cause, "remove it")
 
 
 def _check_container(top: Place, arm: Arm, selection: Selection) -> None:
@@ -646,6 +631,8 @@ def _check_whole(top: Place, study: Study) -> None:
         check_argv(top, study.arms, study.benchmarks)
     with top.noting():
         check_builds(top, study)
+    with top.noting():
+        _check_mpi(top, study)
     design = design_of(study)
     each = design.session + 1 if design.session else 1
     launches = (
@@ -669,6 +656,20 @@ def _check_whole(top: Place, study: Study) -> None:
             design.looks()
         except ValueError as error:
             top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
+
+
+_OF_MPI = ("mpi", "transport", "network", "order", "ranks_per_host")
+
+
+def _check_mpi(top: Place, study: Study) -> None:
+    """Refuse keys of arms that say how MPI starts ranks, if no benchmark is started with it."""
+    asked = ((benchmark_of(one), Request(one.parameters, one.ranks)) for one in study.benchmarks)
+    if any(benchmark.command(request).mpi for benchmark, request in asked):
+        return
+    for name, table in top.table["arms"].items():
+        for key in table.keys() & set(_OF_MPI):
+            fix = "remove it, or give the benchmark `command` ranks"
+            top.refuse(f"arms.{name}.{key}", None, "no benchmark is started with MPI", fix)
 
 
 def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:

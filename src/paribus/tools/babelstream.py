@@ -47,7 +47,7 @@ BENCHMARK = tool(
         "times": Parameter(100, positive, "repetitions; the first is not counted"),
         "precision": Parameter("double", one_of("double", "float"), "type of the elements"),
         "triad_only": Parameter(False, flag, "only Triad"),
-        "threads": Parameter("all", threads, "OpenMP threads of omp, each on its own core, or all"),
+        "threads": Parameter("all", threads, "OpenMP threads of omp", needs=("backend", "omp")),
     },
     program="omp-stream",
     get="https://github.com/UoB-HPC/BabelStream: cmake -Bbuild -DMODEL=omp, cmake --build build",

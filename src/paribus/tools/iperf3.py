@@ -38,7 +38,7 @@ BENCHMARK = tool(
         "streams": Parameter(1, positive, "-P: connections at once"),
         "direction": Parameter("forward", one_of("forward", "reverse", "both"), "-R, --bidir"),
         "protocol": Parameter("TCP", one_of("TCP", "UDP"), "UDP: -u"),
-        "rate": Parameter(1_000_000_000, _bits, "-b: bits per second of each UDP stream"),
+        "rate": Parameter(10**9, _bits, "-b: bits/s of each UDP stream", needs=("protocol", "UDP")),
         "omit": Parameter(0, _seconds, "-O: seconds at the beginning that do not count"),
     },
     ranks=1,

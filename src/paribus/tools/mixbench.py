@@ -69,7 +69,7 @@ BENCHMARK = tool(
         "backend": Parameter(
             "cpu", one_of("cpu", "cuda", "hip", "ocl", "sycl"), "which of its programs"
         ),
-        "threads": Parameter("all", threads, "OpenMP threads of cpu, each on its own core, or all"),
+        "threads": Parameter("all", threads, "OpenMP threads of cpu", needs=("backend", "cpu")),
     },
     program="mixbench-cpu",
     get="https://github.com/ekondis/mixbench: cmake and make in mixbench-cpu, -cuda or -hip",

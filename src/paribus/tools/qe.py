@@ -65,7 +65,7 @@ BENCHMARK = tool(
         "input": Parameter(None, absolute, "an input file of your own, as an absolute path"),
         "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "pseudo_dir": Parameter(
-            "/usr/share/espresso/pseudo", absolute, "where Al.pz-vbc.UPF is, for our input"
+            "/usr/share/espresso/pseudo", absolute, "of our Al.pz-vbc.UPF", needs=("input", None)
         ),
     },
     program="pw.x",

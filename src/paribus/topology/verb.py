@@ -217,11 +217,11 @@ def _with_own_model(stated: Capacities, arguments: argparse.Namespace) -> Capaci
     if given == (None, None, None):
         return stated
     if None in given or not all(0 < value < 1e9 for value in given):
-        raise UserError(
-            "a model needs three positive numbers",
-            place="predict",
-            fix="give --gradient-mb, --input-mb and --compute-ms",
-        )
+        fix = "give --gradient-mb, --input-mb and --compute-ms"
+        raise UserError("a model needs three positive numbers", place="predict", fix=fix)
+    if "training" not in (arguments.load or ["training"]) and arguments.window is None:
+        fix = "add --load training, or leave it out"
+        raise UserError("is of another load", place="--gradient-mb", fix=fix)
     gradient, inputs, compute = given
     return replace(stated, models={"own": Model(gradient, 1, inputs, compute)}, published={})
 

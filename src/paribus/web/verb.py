@@ -85,6 +85,12 @@ def serve(arguments: argparse.Namespace) -> int:
         )  # fmt: skip
     from paribus.web import found, server
 
+    elsewhere = arguments.socket or arguments.address != server.LOOPBACK
+    by_link = arguments.sign_in == "link" and not arguments.token_env
+    for option, idle in (("host_name", elsewhere), ("share", not by_link)):
+        if getattr(arguments, option) and idle:
+            place = f"--{option.replace('_', '-')}"
+            raise UserError("is for links to a port here", place=place, fix="leave it out")
     folders = [folder.resolve() for folder in arguments.folders] or [Path.cwd()]
     found.check(folders)
     doors = _doors(arguments.sign_in, arguments.socket)
@@ -94,8 +100,7 @@ def serve(arguments: argparse.Namespace) -> int:
         port = 0 if arguments.socket else listening.getsockname()[1]
         for line in _lines(arguments, doors, port):
             _notify(line)
-        proxied = arguments.socket or arguments.address != server.LOOPBACK
-        hosts = None if proxied else server.names(port, arguments.host_name)
+        hosts = None if elsewhere else server.names(port, arguments.host_name)
         server.serve(
             folders, listening, doors, hosts=hosts, prefix=arguments.prefix, notify=_notify
         )

@@ -22,7 +22,7 @@ def launch(
     program: Command, ranks: int, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return the mpiexec command line; see launchers.launch."""
-    env = {**mpi.env, **program.env, **_UNPINNED, **_TRANSPORTS[transport]}
+    env = {**mpi.env, **_UNPINNED, **_TRANSPORTS[transport], **program.env}
     command = Command(program.argv, env, program.files)
     return hydra(command, ("FI_TCP_IFACE",), ranks, mpi, placement)
 
@@ -31,5 +31,5 @@ def direct(
     program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with the variables that its library needs where srun starts it."""
-    env = {**mpi.env, **program.env, **_UNPINNED, **_TRANSPORTS[transport]}
+    env = {**mpi.env, **_UNPINNED, **_TRANSPORTS[transport], **program.env}
     return on_its_network(replace(program, env=env), ("FI_TCP_IFACE",), placement)

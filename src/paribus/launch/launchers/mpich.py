@@ -35,7 +35,7 @@ def launch(
     Hydra keeps no state in files. The library removes its segment, /dev/shm/mpich_shm_*, itself;
     a launch that is killed leaves one of 1 MB behind, and MPICH has no setting to put it elsewhere.
     """
-    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
+    env = {**mpi.env, **_TRANSPORTS[transport], **program.env}
     if transport == "tcp" and not (placement.hosts or placement.network):
         env = {"FI_TCP_IFACE": "lo", **env}
     command = Command(program.argv, env, program.files)
@@ -46,7 +46,7 @@ def direct(
     program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with the variables that its library needs where srun starts it."""
-    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
+    env = {**mpi.env, **_TRANSPORTS[transport], **program.env}
     return on_its_network(replace(program, env=env), _interfaces(placement), placement)
 
 

@@ -26,9 +26,9 @@ def launch(
 
     Raises UserError for ranks in turn, and for a network that is no range of IPv4 addresses.
     """
-    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
+    env = {**mpi.env, **_TRANSPORTS[transport], **program.env}
     if placement.network:
-        env["MPICH_NETMASK"] = _netmask(placement.network)
+        env.setdefault("MPICH_NETMASK", _netmask(placement.network))
     argv = [mpi.mpirun]
     if placement.in_turn:
         raise UserError(

@@ -35,7 +35,9 @@ def launch(
     daemon_option = "--prtemca" if mpi.version[0] >= 5 else "--mca"
     for option, values in ((daemon_option, daemon), ("--mca", settings)):
         for key, value in values.items():
-            argv += [option, key, value]
+            # On the command line it would replace what the arm's own variables say.
+            if {f"OMPI_MCA_{key}", f"PRTE_MCA_{key}"}.isdisjoint(program.env):
+                argv += [option, key, value]
     env = {**mpi.env, **program.env}
     for key in env if placement.hosts else ():
         if not key.startswith(_FORWARDED):
