@@ -12,7 +12,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import lru_cache
@@ -50,6 +50,10 @@ _NESTED = ("binary data", "a list", "an object")
 def kind_of(cell: object) -> str:
     """Return in words what a cell holds."""
     return _KINDS.get(type(cell), "a value")
+
+
+LEAST = 1e-100
+"""No value is so small, or its inverse so large: any ratio of two is a number."""
 
 
 def number(text: str) -> float | str:
@@ -91,6 +95,8 @@ def _value(cell: object, place: str) -> float:
     if value <= 0:
         cause = f"{value:g} is not above zero, so it has no ratio"
         refuse(cause, place, "value", f"{fix}; give raw values, not differences")
+    if not LEAST < value < 1 / LEAST:
+        refuse(f"{value:g} is beyond what can be measured", place, "value", fix)
     return value
 
 
@@ -262,7 +268,10 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
     as `read` and `table.build` do, and for columns of unlike length.
     """
     here = Path("table")
-    lists = {str(k): v.tolist() if hasattr(v, "tolist") else list(v) for k, v in columns.items()}
+    lists = {
+        str(name): [one.item() if hasattr(one, "item") else one for one in _listed(column)]
+        for name, column in columns.items()
+    }
     if len(lengths := {len(one) for one in lists.values()}) > 1:
         raise _fault(here, f"has columns of {sorted(lengths)} rows", "give columns of one length")
     if sum(lengths) > MOST_ROWS:
@@ -273,6 +282,10 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
         for n, row in enumerate(rows, 1)
     )
     return build([_source(here, "", list(lists), records)])
+
+
+def _listed(column: Any) -> Iterable[Any]:
+    return column.tolist() if hasattr(column, "tolist") else column
 
 
 def _fault(path: Path, cause: str, fix: str, where: str = "") -> UserError:
