@@ -135,3 +135,30 @@ def test_no_more_blocks_are_asked_for_than_did_not_settle_it() -> None:
     (head,) = found["headlines"]
     if head["verdict"]["word"] == "undecided":
         assert head["verdict"]["blocks_needed"] is None
+
+
+def notices(values: Any) -> set[str]:
+    """Return the names of the notices on two arms alike, of which `values` are the figures."""
+    half = len(values) // 2
+    table = columns(values[:half], values[half:])
+    found = package.compare(table, unit="s", better="lower", margin=0.02)
+    return {notice["name"] for notice in found["notices"]}
+
+
+@pytest.mark.parametrize("seconds", [4.4, 7.4, 10.4])
+@pytest.mark.parametrize("launches", [30, 120])
+def test_whole_seconds_are_no_states_and_no_outliers(seconds: float, launches: int) -> None:
+    """Nothing lies between 10 s and 11 s because nothing there can be printed."""
+    for seed in range(20):
+        rng = np.random.default_rng([seed, launches])
+        values = np.round(seconds * rng.lognormal(0, 0.1, launches))
+        assert not notices(values) & {"two states", "outlying launches"}
+
+
+def test_states_and_outliers_of_figures_in_steps_are_named() -> None:
+    rng = np.random.default_rng(3)
+    states = np.round(10 * rng.lognormal(0, 0.05, 60) * rng.choice([1, 2], 60))
+    assert "two states" in notices(states)
+    once = np.round(10 * rng.lognormal(0, 0.05, 60))
+    once[7] = 1000
+    assert "outlying launches" in notices(once)

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import lru_cache
@@ -269,8 +269,8 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
     """
     here = Path("table")
     lists = {
-        str(name): [one.item() if hasattr(one, "item") else one for one in _listed(column)]
-        for name, column in columns.items()
+        str(name): [*map(_of_python, of.tolist() if hasattr(of, "tolist") else of)]
+        for name, of in columns.items()
     }
     if len(lengths := {len(one) for one in lists.values()}) > 1:
         raise _fault(here, f"has columns of {sorted(lengths)} rows", "give columns of one length")
@@ -284,8 +284,8 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
     return build([_source(here, "", list(lists), records)])
 
 
-def _listed(column: Any) -> Iterable[Any]:
-    return column.tolist() if hasattr(column, "tolist") else column
+def _of_python(cell: Any) -> Any:
+    return cell.item() if hasattr(cell, "item") else cell
 
 
 def _fault(path: Path, cause: str, fix: str, where: str = "") -> UserError:
