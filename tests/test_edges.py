@@ -162,3 +162,28 @@ def test_states_and_outliers_of_figures_in_steps_are_named() -> None:
     once = np.round(10 * rng.lognormal(0, 0.05, 60))
     once[7] = 1000
     assert "outlying launches" in notices(once)
+
+
+def sentence(*ratios: float) -> str:
+    """Return the first sentence on cases of which the arm takes `ratios` times as long."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (arm, block, f"n={n}", ratio**power * rng.lognormal(0, 0.005))
+        for block in range(16)
+        for power, arm in enumerate("ab")
+        for n, ratio in enumerate(ratios)
+    ]
+    names = dict(zip(("arm", "block", "case", "value"), zip(*rows, strict=True), strict=True))
+    table = names | {"benchmark": ["s"] * len(rows), "metric": ["t"] * len(rows)}
+    return str(package.compare(table, unit="s", better="lower", margin=0.02)["sentence"])
+
+
+def test_the_sentence_names_cases_whose_effects_their_mean_hides() -> None:
+    assert (
+        sentence(1.3, 1 / 1.3) == "b is equivalent in s (1 of 2 cases faster, 1 of 2 cases slower)."
+    )
+    assert sentence(1.0, 1.0, 1.0, 1 / 1.06).startswith(
+        "b is equivalent in s (1 of 4 cases faster)"
+    )
+    assert sentence(1.3, 1.3, 1 / 1.1).endswith("x, 1 of 3 cases faster).")
+    assert sentence(1.3, 1.3, 1.0).endswith("x).")

@@ -56,7 +56,6 @@ from paribus.judge.notices import Lag, sharing
 from paribus.judge.notices import coarse as coarse_of
 from paribus.plan import Plan, read_plan
 from paribus.stats.outliers import outlying
-from paribus.stats.reliability import OF_FAILURES
 from paribus.stats.summary import geometric_mean, launch_median, thinned
 from paribus.store import Gathered, Store, Stored
 from paribus.store.damage import Lost
@@ -351,7 +350,7 @@ def judgement_of(
         if unequal := unexplained(differences, {f.arm, f.reference or reference}):
             return unequal
         steps = coarse.get((f.benchmark, f.arm, f.metric.sampled or f.metric.name, f.case))
-        if steps and f.verdict.code not in OF_FAILURES:
+        if steps and f.verdict.word not in (Word.RELIABILITY, Word.WITHHELD):  # by failures
             return Reason.TOO_COARSE, steps
         code = notices.why_withheld(lost, f) if lost else None
         return (code, {}) if code else None

@@ -140,9 +140,8 @@ class Answers:
     def __post_init__(self) -> None:
         # Callers of paribus.compare can give anything: 2 for 2 %, or a word that is no direction.
         if self.better not in (None, "lower", "higher"):
-            raise UserError(
-                f"{shown(self.better)} is no direction", place="better", fix="give lower or higher"
-            )
+            cause = f"{shown(self.better)} is no direction"
+            raise UserError(cause, place="better", fix="give lower or higher")
         try:
             _ = self.margin is None or parse_share(self.margin)
         except ValueError as error:

@@ -12,8 +12,7 @@ from paribus.stats.ties import least_gap
 LEAST_LAUNCHES = 8
 
 HIDDEN_BY_STEPS = 0.7413
-"""By how much launches may scatter (standard deviation, in steps of their figures) of which half
-are rounded to one figure."""
+"""Standard deviation, in steps of the figures, at which half are rounded to the same one."""
 
 
 def outlying(values: Sequence[float], limit: float = 5.0) -> tuple[int, ...]:

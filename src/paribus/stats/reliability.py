@@ -34,9 +34,6 @@ MOST_FAILING = 0.10
 
 LEVEL = 0.05
 
-OF_FAILURES = (Reason.FAILURES_DIFFER, Reason.TOO_MANY_FAILURES)
-"""Why `reliability` gives a verdict: no figure counts in it, so no step of figures changes it."""
-
 
 def failures_differ(only_reference: int, only_arm: int) -> float:
     """Return the exact two-sided p of McNemar's test on blocks.

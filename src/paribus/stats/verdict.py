@@ -78,8 +78,7 @@ TYPICAL_CONFIDENCE = 0.987
 
 
 ROUNDING = 1e-12
-"""Ends and averages nearer to an edge of the margin, on the log scale, lie on it: 102 s are no more
-than 2 % above 100 s, whatever the last bit of their logs is."""
+"""Ends nearer to an edge of the margin, on the log scale, lie on it: 102 s is 2 % above 100 s."""
 
 
 def _log(ratio: float) -> float:
@@ -137,10 +136,10 @@ def judge(
     code = Reason.SIZE_UNCERTAIN if beyond else Reason.ACROSS_MARGIN
     if comparison.low == 0 and comparison.high == math.inf:
         code = Reason.TOO_FEW_BLOCKS
-    if needed is not None and needed <= comparison.blocks:
-        needed = None  # so many did not settle it
-    if needed is not None:
+    if needed is not None and needed > comparison.blocks:
         figures["needed"] = needed
+    else:
+        needed = None  # so many did not settle it
     return replace(verdict(Word.UNDECIDED, code, final=last), blocks_needed=needed)
 
 

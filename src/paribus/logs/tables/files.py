@@ -269,7 +269,10 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
     """
     here = Path("table")
     lists = {
-        str(name): [*map(_of_python, of.tolist() if hasattr(of, "tolist") else of)]
+        str(name): [
+            one.item() if hasattr(one, "item") else one
+            for one in (of.tolist() if hasattr(of, "tolist") else of)
+        ]
         for name, of in columns.items()
     }
     if len(lengths := {len(one) for one in lists.values()}) > 1:
@@ -282,10 +285,6 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
         for n, row in enumerate(rows, 1)
     )
     return build([_source(here, "", list(lists), records)])
-
-
-def _of_python(cell: Any) -> Any:
-    return cell.item() if hasattr(cell, "item") else cell
 
 
 def _fault(path: Path, cause: str, fix: str, where: str = "") -> UserError:
