@@ -17,7 +17,7 @@ from paribus.designs.standard import Design, Said, Series
 from paribus.stats import few
 from paribus.stats.looks import Looks
 from paribus.stats.pairs import headline_log_ratios
-from paribus.stats.verdict import blocks_needed, judge
+from paribus.stats.verdict import ROUNDING, blocks_needed, judge
 from paribus.words.designs.few import FewWords
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def verdict(
     """Return verdict and comparison at the latest of `looks`, the others having passed."""
     now = looks[-1]
     ends, settled = few.interval(looks, last=last)
-    delta, estimate = math.log1p(margin), now.estimate
+    delta, estimate = math.log1p(margin) - ROUNDING, now.estimate
     beyond = ends[0] > delta or ends[1] < -delta
     if settled and not beyond and -delta < settled[0] and settled[1] < delta:
         ends, estimate = settled, min(max(estimate, settled[0]), settled[1])

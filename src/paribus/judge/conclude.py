@@ -349,7 +349,8 @@ def judgement_of(
     def why(f: Finding) -> Because | None:
         if unequal := unexplained(differences, {f.arm, f.reference or reference}):
             return unequal
-        if steps := coarse.get((f.benchmark, f.arm, f.metric.sampled or f.metric.name, f.case)):
+        steps = coarse.get((f.benchmark, f.arm, f.metric.sampled or f.metric.name, f.case))
+        if steps and f.verdict.word not in (Word.RELIABILITY, Word.WITHHELD):  # by failures
             return Reason.TOO_COARSE, steps
         code = notices.why_withheld(lost, f) if lost else None
         return (code, {}) if code else None

@@ -58,12 +58,13 @@ def withhold(judgement: Judgement, why: Callable[[Finding], Because | None]) -> 
 def with_findings(judgement: Judgement, of: Callable[[Finding], Finding]) -> Judgement:
     """Return the judgement with `of` applied to every finding, and the sentence made anew."""
     heads, others = tuple(map(of, judgement.headlines)), tuple(map(of, judgement.others))
+    cases = tuple(map(of, judgement.cases))
     return replace(
         judgement,
-        sentence=sentence(heads, others),
+        sentence=sentence(heads, others, cases),
         headlines=heads,
         others=others,
-        cases=tuple(map(of, judgement.cases)),
+        cases=cases,
         layers=tuple(map(of, judgement.layers)),
         endpoints=tuple(map(of, judgement.endpoints)),
         pairs=tuple(map(of, judgement.pairs)),

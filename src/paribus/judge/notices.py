@@ -117,11 +117,15 @@ def modes(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[N
     probes: dict[str, dict[str, dict[int, Mapping[str, float]]]] = {
         label: {one.name: {} for one in plan.design.stages()} for label in plan.metrics
     }
-    seen = {e.launch.number: e.probe for label in plan.metrics for e in evidence.entries(label)}
+    seen = {e.launch.number: e for label in plan.metrics for e in evidence.entries(label)}
+    cells = {label: evidence.cells_of(label, of[0].name) for label, of in plan.metrics.items()}
     for p in points:
         if p.block and p.level:
-            levels[p.benchmark][p.arm][p.block] = p.level
-            probes[p.benchmark][p.arm][p.block] = seen[p.number]
+            one, several = seen[p.number], cells[p.benchmark]
+            # Figures as they are printed show their steps, and levels do not.
+            level = one.medians[several[0]] if len(several) == 1 else p.level
+            levels[p.benchmark][p.arm][p.block] = level
+            probes[p.benchmark][p.arm][p.block] = one.probe
     return two_states(levels, probes)
 
 

@@ -35,6 +35,7 @@ from paribus.core import (
     Study,
     UserError,
     grouped,
+    parse_share,
 )
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import Entry, Evidence
@@ -135,6 +136,16 @@ class Answers:
     margin: float | None = None
     directions: Mapping[str, Direction] = field(default_factory=dict)
     moves: Moves = AS_READ
+
+    def __post_init__(self) -> None:
+        # Callers of paribus.compare can give anything: 2 for 2 %, or a word that is no direction.
+        if self.better not in (None, "lower", "higher"):
+            cause = f"{shown(self.better)} is no direction"
+            raise UserError(cause, place="better", fix="give lower or higher")
+        try:
+            _ = self.margin is None or parse_share(self.margin)
+        except ValueError as error:
+            raise UserError(str(error), place="margin", fix="for example 0.02") from error
 
 
 def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judgement:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from paribus.core import Comparison
 from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg, holm
 from paribus.stats.order import EXACT_UP_TO, critical_count, rank_sum_cdf
+from paribus.stats.verdict import ROUNDING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,10 +51,10 @@ def word_p(reference: Sequence[float], arm: Sequence[float], margin: float) -> f
 
     It lies then beyond the margin, or inside it. See `family.word_p`, which does it for pairs.
     """
-    differences, delta = _Differences(reference, arm), math.log1p(margin)
-    every = len(reference) * len(arm)
-    below_upper, below_lower = (differences.up_to(limit) for limit in (delta, -delta))
-    above_lower, above_upper = (every - differences.below(limit) for limit in (-delta, delta))
+    differences, every = _Differences(reference, arm), len(reference) * len(arm)
+    outer, inner = (math.log1p(margin) + rounding for rounding in (ROUNDING, -ROUNDING))
+    below_upper, below_lower = (differences.up_to(limit) for limit in (outer, -inner))
+    above_lower, above_upper = (every - differences.below(limit) for limit in (-outer, inner))
     count = min(below_upper, above_lower, max(below_lower, above_upper))
     return _two_sided(len(reference), len(arm), count)
 

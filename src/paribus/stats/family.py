@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from paribus.core import units
 from paribus.stats.looks import LOOKS, Looks
+from paribus.stats.verdict import ROUNDING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,10 +78,10 @@ def word_p(log_ratios: Sequence[float], margin: float) -> float:
         raise ValueError(f"a margin of {margin}")
     if not len(values):
         return 1.0
-    delta = math.log1p(margin)
-    above, above_low = _at_or_below(values, delta), _at_or_below(values, -delta)
+    outer, inner = (math.log1p(margin) + rounding for rounding in (ROUNDING, -ROUNDING))
+    above, above_low = _at_or_below(values, outer), _at_or_below(values, -inner)
     mirrored = -values[::-1]
-    below, below_high = _at_or_below(mirrored, delta), _at_or_below(mirrored, -delta)
+    below, below_high = _at_or_below(mirrored, outer), _at_or_below(mirrored, -inner)
     return _two_sided(len(values), min(above, below, max(above_low, below_high)))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from paribus.stats.estimate import compare
 from paribus.stats.summary import robust_sd
+from paribus.stats.ties import least_gap
 
 LEAST_LAUNCHES = 12
 LEAST_IN_STATE = 3
@@ -22,6 +23,9 @@ with 3, as often proposed, in 5 %.
 
 LEAST_APART = math.log(1.1)
 """States nearer to each other than 10 % are not reported: a drifting clock looks like that."""
+
+MORE_THAN_A_STEP = 1.5
+"""A gap of one step of the values is none, for they can have nothing between: 10 s and 11 s."""
 
 LEVEL = 0.05
 
@@ -160,7 +164,12 @@ def _cut(values: Sequence[float]) -> float | None:
     n = len(values)
     if n < LEAST_LAUNCHES:
         return None
-    return widest_gap(sorted(map(math.log, values)), LEAST_IN_STATE, n - LEAST_IN_STATE)
+    cut = widest_gap(sorted(map(math.log, values)), LEAST_IN_STATE, n - LEAST_IN_STATE)
+    if cut is None:
+        return None
+    below = max(value for value in values if math.log(value) <= cut)
+    above = min(value for value in values if math.log(value) > cut)
+    return cut if above - below > MORE_THAN_A_STEP * least_gap(values) else None
 
 
 def _described(values: Sequence[float], cut: float) -> TwoStates:

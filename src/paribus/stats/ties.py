@@ -84,6 +84,15 @@ def coarseness(values: Sequence[float], margin: float) -> float:
     return quantum if _least(margin) < quantum < math.inf else 0.0
 
 
+def least_gap(values: Sequence[float]) -> float:
+    """Return the smallest step that values are seen to have, in their unit; 0.0 for none.
+
+    Of one gap only the last printed digit shows how many steps it has.
+    """
+    gaps = _gaps(values)
+    return min(gaps if len(gaps) > 1 else _printed(values), default=0.0)
+
+
 def _quantum(values: Sequence[float]) -> float:
     return _step(values) / statistics.median(values)
 
@@ -103,8 +112,12 @@ def _gaps(values: Sequence[float]) -> list[float]:
 def _step(values: Sequence[float]) -> float:
     """Return the smallest step between values, in their unit; inf where it is unknown."""
     gaps = _gaps(values)
-    if len(gaps) < 2:
-        printed = [Decimal(repr(float(value))).normalize().as_tuple() for value in set(values)]
-        if all(len(number.digits) <= PRINTED_DIGITS for number in printed):
-            gaps.append(min(10.0 ** min(int(number.exponent), 0) for number in printed))
-    return min(gaps, default=math.inf)
+    return min(gaps if len(gaps) > 1 else [*gaps, *_printed(values)], default=math.inf)
+
+
+def _printed(values: Sequence[float]) -> list[float]:
+    """Return the step of the last digit of values, as a list; none where they were computed."""
+    numbers = [Decimal(repr(float(value))).normalize().as_tuple() for value in set(values)]
+    if not all(len(number.digits) <= PRINTED_DIGITS for number in numbers):
+        return []
+    return [min(10.0 ** min(int(number.exponent), 0) for number in numbers)]

@@ -77,6 +77,10 @@ TYPICAL_CONFIDENCE = 0.987
 """The confidence at each look of the standard schedule (looks.schedule(60))."""
 
 
+ROUNDING = 1e-12
+"""Ends nearer to an edge of the margin, on the log scale, lie on it: 102 s is 2 % above 100 s."""
+
+
 def _log(ratio: float) -> float:
     return math.log(ratio) if ratio > 0 else -math.inf
 
@@ -108,9 +112,10 @@ def judge(
     """
     low, high, effect = map(_log, (comparison.low, comparison.high, comparison.ratio))
     delta = math.log1p(margin)
+    outer, inner = delta + ROUNDING, delta - ROUNDING
     half = (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else math.inf
     below, above = (Word.FASTER, Word.SLOWER) if better == "lower" else (Word.SLOWER, Word.FASTER)
-    beyond = above if low > delta else below if high < -delta else None
+    beyond = above if low > outer else below if high < -outer else None
     figures = {
         **{k: getattr(comparison, k) for k in ("low", "high", "ratio", "level", "blocks")},
         "margin": margin,
@@ -122,7 +127,7 @@ def judge(
 
     if beyond and (last or half <= max(0.0 if large_only else delta, abs(effect) * share)):
         return verdict(beyond, Reason.BEYOND_MARGIN, final=True)
-    if -delta < low and high < delta and not large_only:
+    if -inner < low and high < inner and not large_only:
         real = low > 0 or high < 0
         inside = Reason.REAL_WITHIN_MARGIN if real else Reason.WITHIN_MARGIN
         return verdict(Word.EQUIVALENT, inside, final=True)
@@ -133,6 +138,8 @@ def judge(
         code = Reason.TOO_FEW_BLOCKS
     if needed is not None and needed > comparison.blocks:
         figures["needed"] = needed
+    else:
+        needed = None  # so many did not settle it
     return replace(verdict(Word.UNDECIDED, code, final=last), blocks_needed=needed)
 
 

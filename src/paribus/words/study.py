@@ -17,17 +17,20 @@ MOST_NAMED = 8
 """The most benchmarks of one word that the sentence names; the table below it has them all."""
 
 
-def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
+def sentence(
+    found: Sequence[Finding], others: Sequence[Finding] = (), cases: Sequence[Finding] = ()
+) -> str:
     """Return the verdict of the whole study in one sentence: every benchmark, and by how much.
 
     `found` are headlines. Of `others`, those of metrics that do not decide, the sentence has
-    those with another word than their headline, which then names its own metric too.
+    those with another word than their headline, which then names its own metric too; of `cases`
+    the number of those whose effect their mean hides.
     """
     groups: dict[tuple[str, str, str], list[str]] = {}
     named = sorted(_named(found, others), key=lambda one: _RANK[_in_short(one[0])])
     for finding, name in named:
         labels = groups.setdefault((finding.arm, _phrase(finding), _because(finding)), [])
-        labels.append(f"{name}{_by_how_much(finding)}")
+        labels.append(f"{name}{_by_how_much(finding, cases)}")
     parts = [
         phrase.format(arm=lists.arm(arm), labels=listed(labels, MOST_NAMED, last=" and ")) + because
         for (arm, phrase, because), labels in groups.items()
@@ -179,9 +182,10 @@ def _phrase(finding: Finding) -> str:
     return f"{{arm}} {'has' if few else 'is'} {_SHORT[_in_short(finding)]} {{labels}}"
 
 
-def _by_how_much(finding: Finding) -> str:
+def _by_how_much(finding: Finding, cases: Sequence[Finding] = ()) -> str:
     """Return " (14.5x)" for an arm that is slower or faster, or what failed, else "".
 
+    Behind it stands how many of `cases` are faster or slower where their mean is not.
     For a benchmark without data it is the error of the first failed launch.
     """
     figures = finding.verdict.figures
@@ -191,4 +195,10 @@ def _by_how_much(finding: Finding) -> str:
     if finding.verdict.word is Word.NO_DATA and figures.get("error"):
         return f" ({figures['arm']}: {figures['error']})"
     times = slowness(finding) if finding.verdict.word in _CHANGES else None
-    return f" ({format_factor(times.ratio)})" if times else ""
+    notes = [format_factor(times.ratio)] if times else []
+    mine, word = (finding.benchmark, finding.arm, finding.metric), finding.verdict.word
+    words = [c.verdict.word for c in cases if (c.benchmark, c.arm, c.metric) == mine]
+    for other in _CHANGES if word in (Word.EQUIVALENT, *_CHANGES) and len(words) > 1 else ():
+        if other is not word and other in words:
+            notes.append(f"{words.count(other)} of {count(len(words), 'case')} {other}")
+    return f" ({', '.join(notes)})" if notes else ""

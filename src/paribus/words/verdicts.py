@@ -252,7 +252,7 @@ def _coarse(figures: Figures) -> str:
     several = figures.get("cases", 1) > 1
     many = f"in {figures['coarse']} of {count(figures['cases'], 'case')}, " if several else ""
     return (
-        f"{many}{percent(figures['share'])} of the blocks give the same ratio to within one step of"
+        f"{many}{percent(figures['share'])} of the ratios are the same to within one step of"
         f" the values ({step}): the clock or the printed digits are too coarse for the margin; time"
         " more iterations per sample, or print more digits"
     )

@@ -52,6 +52,10 @@ def kind_of(cell: object) -> str:
     return _KINDS.get(type(cell), "a value")
 
 
+LEAST = 1e-100
+"""No value is so small, or its inverse so large: any ratio of two is a number."""
+
+
 def number(text: str) -> float | str:
     """Return the number that a cell of text holds, or the text where it holds none.
 
@@ -91,6 +95,8 @@ def _value(cell: object, place: str) -> float:
     if value <= 0:
         cause = f"{value:g} is not above zero, so it has no ratio"
         refuse(cause, place, "value", f"{fix}; give raw values, not differences")
+    if not LEAST < value < 1 / LEAST:
+        refuse(f"{value:g} is beyond what can be measured", place, "value", fix)
     return value
 
 
@@ -262,7 +268,13 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
     as `read` and `table.build` do, and for columns of unlike length.
     """
     here = Path("table")
-    lists = {str(k): v.tolist() if hasattr(v, "tolist") else list(v) for k, v in columns.items()}
+    lists = {
+        str(name): [
+            one.item() if hasattr(one, "item") else one
+            for one in (of.tolist() if hasattr(of, "tolist") else of)
+        ]
+        for name, of in columns.items()
+    }
     if len(lengths := {len(one) for one in lists.values()}) > 1:
         raise _fault(here, f"has columns of {sorted(lengths)} rows", "give columns of one length")
     if sum(lengths) > MOST_ROWS:
