@@ -14,7 +14,6 @@ import paribus as package
 from judgements import FACTS, selection, study
 from paribus.core import Case, Launch, Outcome, Sample, Settings, State, UserError, Word
 from paribus.launch.execute import RETRY
-from paribus.stats.verdict import blocks_needed
 from stored import Script, Twist, judged
 from studies import paribus
 
@@ -120,21 +119,6 @@ def test_a_figure_beyond_all_measurements_is_refused(value: float) -> None:
     """Its ratio to another is beyond any number."""
     with pytest.raises(UserError, match=r"row 1, column value: .* beyond"):
         word(columns([value] * 8, [1.1] * 8))
-
-
-def test_no_more_blocks_are_asked_for_than_did_not_settle_it() -> None:
-    """The scatter of ratios that are mostly equal is none, and so is what it promises."""
-    logs = [0.0] * 15 + [0.3, -0.25, 0.2, 0.28, -0.3]
-    assert (blocks_needed(logs, 0.02) or 0) < len(logs)
-    found = package.compare(
-        columns([1.0] * 20, [math.exp(log) for log in logs]),
-        unit="s",
-        better="lower",
-        margin=0.001,
-    )
-    (head,) = found["headlines"]
-    if head["verdict"]["word"] == "undecided":
-        assert head["verdict"]["blocks_needed"] is None
 
 
 def notices(values: Any) -> set[str]:

@@ -138,8 +138,6 @@ def judge(
         code = Reason.TOO_FEW_BLOCKS
     if needed is not None and needed > comparison.blocks:
         figures["needed"] = needed
-    else:
-        needed = None  # so many did not settle it
     return replace(verdict(Word.UNDECIDED, code, final=last), blocks_needed=needed)
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from paribus.benchmarks import benchmark_of, suite_of
+from paribus.benchmarks import benchmark_of
 from paribus.benchmarks.parameters import argv, located
 from paribus.border import Place, exists, fields, read_toml
 from paribus.core import (
@@ -460,8 +460,7 @@ def selections_of(
     top: Place, folder: Path, notify: Callable[[str], None] | None
 ) -> tuple[tuple[Selection, ...], Mapping[str, Any]]:
     """Return the benchmarks of a study file, and the fields of Study that keys of lenses give."""
-    tools = _tools(top)
-    read = partial(_selection, folder=folder, tools=tools, notify=notify)
+    read = partial(_selection, folder=folder, tools=_tools(top), notify=notify)
     of_lenses = [keys.study(top, folder) for keys in keys_of(top, "study")]
     adds = [table for one in of_lenses for table in one.adds]
     if adds:  # such as replays of a profile
@@ -481,9 +480,6 @@ def selections_of(
     if twice := next((one for one in labels if labels.count(one) > 1), None):
         fix = 'give one of them another name: label = "..."'
         top.refuse("benchmarks", None, f"two benchmarks are called {twice!r}", fix)
-    for suite in tools.keys() - {suite_of(one.benchmark) for one in found if not one.file}:
-        with top.noting():
-            top.refuse(f"tools.{suite}", None, "no benchmark here is one of it", "remove it")
     values = {key: value for one in of_lenses for key, value in one.values.items()}
     fields_of_study = values.keys() & Study.__dataclass_fields__.keys()
     others = {key: value for key, value in values.items() if key not in fields_of_study}
