@@ -660,14 +660,22 @@ def test_combinations_that_fail_leave_the_blocks_to_go_to_the_arms() -> None:
     assert not found.verdict.final
 
 
-def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
+@pytest.mark.parametrize(
+    ("arms", "word", "said"),
+    [
+        (("old", "new"), Word.WITHHELD, "Parts are reported once the whole has a verdict."),
+        (("new",), Word.RELIABILITY, "Parts have no verdicts where launches fail."),
+    ],
+)
+def test_a_whole_of_which_half_fails_leaves_no_part(
+    arms: tuple[str, ...], word: Word, said: str
+) -> None:
     frozen = freeze(study(), {})
-    evidence = failing(frozen, lambda launch: launch.arm == "new" and launch.block % 2)
+    evidence = failing(frozen, lambda one: one.arm in arms and one.block % 2)
     judgement = judgement_of(frozen, evidence, directory="", over={"command": True})
     (row,) = judgement.lenses["parts"]
-    assert row.word is Word.WITHHELD  # half of the blocks failed
-    assert {one.word for one in row.parts} == {Word.WITHHELD}
-    assert "Parts are reported once" in judgement.sentence
+    assert {row.word, *(one.word for one in row.parts)} == {word}
+    assert said in judgement.sentence
 
 
 def test_a_size_that_is_withheld_is_that_of_no_part() -> None:
