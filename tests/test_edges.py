@@ -55,6 +55,24 @@ def test_an_interval_of_launches_alone_that_touches_the_margin_is_undecided(unit
     assert found == ("undecided", "undecided")
 
 
+def test_a_table_that_is_repeated_is_no_more_launches() -> None:
+    """As by a file given twice, or by a join; launches that are always the same are not repeated."""
+    values = [round(value, 4) for value in (*LOAD[:8], *(1.1 * LOAD[:8]))]
+    once = columns(values[:8], values[8:], blocks=False)
+    word(once)
+    twice = {name: column * 2 for name, column in once.items()}
+    with pytest.raises(UserError, match="each row is there 2 times"):
+        word(twice)
+    word({**twice, "launch": [*range(16), *range(16, 32)]})
+    coarse = {**twice, "value": [round(value, 1) for value in twice["value"]]}
+    word(coarse)
+    several = [f"s{number // 16}" for number in range(80)]
+    same = {name: column * 5 for name, column in columns([1.2345] * 8, [1.3456] * 8).items()}
+    del same["block"]
+    found = package.compare({**same, "benchmark": several}, unit="s", better="lower")
+    assert len(found["headlines"]) == 5
+
+
 class WholeNumbers(Script):
     """Launches that all print 3, or fail: every third one of the arm."""
 

@@ -158,10 +158,13 @@ def arrange(table: Table, reference: str = "") -> tuple[Arrangement, ...]:
     Benchmarks whose arms alternate in time are apart from those whose arms do not: what pairs the
     launches of one says nothing of another. The figure of a launch is the median of its samples,
     that of an arm in a block the median of its launches. Raises UserError for fewer than two arms,
-    two rows of the same sample, and a benchmark or case that an arm has nowhere.
+    a table that is repeated, two rows of the same sample, and a benchmark or case that an arm has
+    nowhere.
     """
     arms = _arms(table, reference)
     _check_whole(table.rows, arms)
+    if table.of == "table":
+        _check_once(table.rows)
     every = grouped((row.benchmark, row) for row in table.rows)
     sampled = "sample" in table.columns
     if "block" in table.columns:
@@ -224,6 +227,34 @@ def _check_whole(rows: Iterable[Row], arms: Sequence[str]) -> None:
             place=f"{row.place}, column {column}",
             fix="give all arms the same benchmarks, metrics and cases; remove what one lacks",
         )
+
+
+LEAST_REPEATED = 8
+"""Different rows, at least, that show by being there as often each that a table is repeated."""
+
+FINE = 4
+"""Digits, at least, of a value that two launches hardly both give."""
+
+
+def _check_once(rows: Sequence[Row]) -> None:
+    """Raise UserError for a table that is repeated, as by a file given twice, or by a join.
+
+    Launches that are always the same are none, whose cells have one value each.
+    """
+    if 2 * len({row.value for row in rows}) > len(rows):
+        return
+    times = Counter(row._replace(place="") for row in rows)
+    cells = len({(row.arm, row.benchmark, row.metric, row.case) for row in times})
+    digits = [f"{row.value:e}".partition("e")[0].replace(".", "").rstrip("0") for row in times]
+    fine = sum(len(one) >= FINE for one in digits)
+    often, *others = {*times.values()}
+    if others or often < 2 or len(times) < max(LEAST_REPEATED, 3 * cells) or 2 * fine < len(times):
+        return
+    first = rows[0]._replace(place="")
+    place = next(row.place for row in rows[1:] if row._replace(place="") == first)
+    cause = f"is that of {rows[0].place} again: each row is there {often} times"
+    fix = "remove the rows that are repeated; number launches that are the same by a column launch"
+    raise UserError(cause, place=place, fix=fix)
 
 
 def _figures(table: Table, placed: Placed) -> Figures:
