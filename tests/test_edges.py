@@ -56,7 +56,7 @@ def test_an_interval_of_launches_alone_that_touches_the_margin_is_undecided(unit
 
 
 def test_a_table_that_is_repeated_is_no_more_launches() -> None:
-    """As by a file given twice, or by a join; launches that are always the same are not repeated."""
+    """As by a file given twice, or by a join; not where launches are always the same."""
     values = [round(value, 4) for value in (*LOAD[:8], *(1.1 * LOAD[:8]))]
     once = columns(values[:8], values[8:], blocks=False)
     word(once)
