@@ -121,7 +121,7 @@ def hostile_study(folder: Path, script: str) -> Path:
     path = write_study(
         folder,
         script=script,
-        arms=f'[arms.a]\nmpi = "/{IN_TOML}"\nenv = {{ OMP_X = "a{IN_TOML}" }}\n'
+        arms=f'[arms.a]\nenv = {{ OMP_X = "a{IN_TOML}" }}\n'
         f'[arms.b]\nenv = {{ OMP_X = "b{IN_TOML}" }}\n',
         plan="blocks = 8",
         factor=f"env{IN_TOML}",
@@ -163,6 +163,7 @@ def test_a_study_of_hostile_texts_and_launches_that_print_them(tmp_path: Path) -
         ('question = "Which?"', f'"{IN_TOML}" = 1'),
         ("[arms.a]", f'[arms."{IN_TOML}"]'),
         ("[arms.a]", f'[arms.a]\ntransport = "{IN_TOML}"'),
+        ("[arms.a]", f'[arms.a]\nmpi = "/{IN_TOML}"'),
         ("[arms.a]", f'[arms.a]\nbefore = "{IN_TOML}"'),
         ("[arms.a]", f'[arms.a]\nbefore = ["""sh -c "echo \'{IN_TOML}\' >&2; exit 1" """]'),
         ('file = "steady.py"', f'file = "{IN_TOML}"'),
