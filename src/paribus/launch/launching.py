@@ -270,7 +270,7 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
     """Return the outcome by time limit, exit code and what the benchmark reads in the output."""
     state, parsed, error, facts = State.OK, Parsed(()), "", dict(launch.facts)
     if done.timed_out:
-        limit = f"{done.wall_s:.{0 if done.wall_s >= 10 else 1}f} s"
+        limit = f"{done.wall_s:.{0 if done.wall_s >= 1 else 1}f} s"
         state, error = State.TIMEOUT, f"still busy after {limit}, the time limit"
     elif done.exit_code != 0:
         state, error = State.FAILED, _why(done.exit_code, launch.out, launch.err)
