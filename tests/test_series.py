@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import judgements
-from paribus.core import Arm, Judgement, Settings, StudyError, Word
+from paribus.core import Arm, Judgement, Settings, State, StudyError, Word
 from paribus.designs import design_of
 from paribus.lenses.series.lens import Rows, said
 from paribus.plan import frozen as plans
@@ -28,7 +28,7 @@ from paribus.report.terminal import print_report
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import schedule
 from paribus.studyfile.load import load_study
-from stored import Script, judged
+from stored import Script, Twist, judged
 from studies import paribus, write_study
 from test_report_export import faults
 
@@ -151,9 +151,6 @@ def test_it_is_in_all_outputs(tmp_path: Path) -> None:
 
 
 def test_an_arm_without_a_verdict_withholds_both_of_its_steps() -> None:
-    from paribus.core import State
-    from stored import Twist
-
     def twist(launch: Any, attempt: int) -> Twist:
         bad = launch.arm == "2.22" and launch.block % 3 == 1
         return Twist(state=State.FAILED, error="exit code 1") if bad else Twist()
@@ -167,9 +164,6 @@ def test_an_arm_without_a_verdict_withholds_both_of_its_steps() -> None:
 
 
 def test_a_size_that_is_withheld_is_that_of_no_step() -> None:
-    from paribus.core import State
-    from stored import Twist
-
     def twist(launch: Any, attempt: int) -> Twist:
         late = launch.arm == "2.22" and launch.block == 4
         return Twist(state=State.TIMEOUT, error="still busy") if late else Twist()
@@ -184,9 +178,6 @@ def test_a_size_that_is_withheld_is_that_of_no_step() -> None:
 
 
 def test_an_arm_that_always_fails_is_to_be_left_out() -> None:
-    from paribus.core import State
-    from stored import Twist
-
     def twist(launch: Any, attempt: int) -> Twist:
         bad = launch.arm == "2.22"
         return Twist(state=State.FAILED, error="exit code 3") if bad else Twist()

@@ -659,13 +659,12 @@ _OF_MPI = ("mpi", "transport", "network", "order", "ranks_per_host")
 
 def _check_mpi(top: Place, study: Study) -> None:
     """Refuse keys of arms that say how MPI starts ranks, if no benchmark is started with it."""
+    arms = top.table["arms"].items()
+    keys = [f"arms.{name}.{key}" for name, table in arms for key in _OF_MPI if key in table]
     asked = ((benchmark_of(one), Request(one.parameters, one.ranks)) for one in study.benchmarks)
-    if any(benchmark.command(request).mpi for benchmark, request in asked):
-        return
-    for name, table in top.table["arms"].items():
-        for key in table.keys() & set(_OF_MPI):
-            fix = "remove it, or give the benchmark `command` ranks"
-            top.refuse(f"arms.{name}.{key}", None, "no benchmark is started with MPI", fix)
+    if keys and not any(benchmark.command(request).mpi for benchmark, request in asked):
+        fix = "remove it, or give the benchmark `command` ranks"
+        top.refuse(keys[0], None, "no benchmark is started with MPI", fix)
 
 
 def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:

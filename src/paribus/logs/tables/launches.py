@@ -239,7 +239,7 @@ FINE = 4
 def _check_once(rows: Sequence[Row]) -> None:
     """Raise UserError for a table that is repeated, as by a file given twice, or by a join.
 
-    Launches that are always the same are none, whose cells have one value each.
+    Not where launches are always the same: such a cell has one value.
     """
     if 2 * len({row.value for row in rows}) > len(rows):
         return
@@ -252,7 +252,7 @@ def _check_once(rows: Sequence[Row]) -> None:
         return
     first = rows[0]._replace(place="")
     place = next(row.place for row in rows[1:] if row._replace(place="") == first)
-    cause = f"is that of {rows[0].place} again: each row is there {often} times"
+    cause = f"repeats {rows[0].place}: each row is there {often} times"
     fix = "remove the rows that are repeated; number launches that are the same by a column launch"
     raise UserError(cause, place=place, fix=fix)
 
